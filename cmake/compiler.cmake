@@ -1,0 +1,47 @@
+# The compiler and the flags that hold for every target.
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  message(FATAL_ERROR
+    "g++ below 13 destroys temporaries in co_await expressions twice, so clawdforge cannot be "
+    "built with it: use clang++-19 (cmake --preset release picks it).")
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 17)
+  message(FATAL_ERROR
+    "clang below 17 has no std::expected with libstdc++, so clawdforge cannot be built with it: "
+    "use clang++-19 (cmake --preset release picks it).")
+endif()
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+set(CLAWDFORGE_SANITIZE "" CACHE STRING "Sanitizers, comma separated (address,undefined or thread)")
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # A precompiled header carries its build time, which would defeat ccache.
+  add_compile_options(-Wthread-safety -Xclang -fno-pch-timestamp)
+endif()
+add_compile_options(-fstack-protector-strong -ffunction-sections -fdata-sections)
+add_link_options(-fuse-ld=lld -Wl,--gc-sections -Wl,-z,relro,-z,now)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_definitions(_FORTIFY_SOURCE=2)
+  # Only the used part of the C++ library then counts to an idle gateway's memory.
+  add_link_options(-static-libstdc++ -static-libgcc)
+endif()
+if(CLAWDFORGE_SANITIZE)
+  add_compile_options(-fsanitize=${CLAWDFORGE_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CLAWDFORGE_SANITIZE})
+endif()
+
+# Asio and Beast are compiled once, in src/base/asio_impl.cc and src/http/beast_impl.cc.
+add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
+                        BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+endif()

@@ -1,0 +1,55 @@
+# add_room(NAME USES rooms... LINK libraries...)
+# One static library from src/NAME/*.cc, and one test program NAME_test from
+# src/NAME/*_test.cc. All rooms share the precompiled header of base.
+function(add_room name)
+  cmake_parse_arguments(ROOM "" "" "USES;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+
+  add_library(room_${name} STATIC ${sources})
+  target_include_directories(room_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src
+                                                 ${CMAKE_BINARY_DIR}/generated)
+  list(TRANSFORM ROOM_USES PREPEND room_)
+  target_link_libraries(room_${name} PUBLIC ${ROOM_USES} ${ROOM_LINK})
+  if(name STREQUAL "base")
+    target_precompile_headers(room_base PRIVATE ${CMAKE_SOURCE_DIR}/src/base/pch.h)
+  else()
+    target_precompile_headers(room_${name} REUSE_FROM room_base)
+  endif()
+
+  if(CLAWDFORGE_TESTS AND tests)
+    find_package(GTest REQUIRED)
+    find_package(rapidcheck REQUIRED)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE room_${name} rapidcheck GTest::gtest GTest::gmock
+                                               GTest::gtest_main)
+    target_precompile_headers(${name}_test REUSE_FROM room_base)
+    add_test(NAME ${name} COMMAND ${name}_test)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  endif()
+endfunction()
+enable_testing()
+
+# embed_texts(ROOM glob): compiles text files into the room as string literals,
+# listed in name order as `kSchemaFiles` in generated/<room>/schema_files.h.
+function(embed_texts room pattern)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${pattern})
+  set(header ${CMAKE_BINARY_DIR}/generated/${room}/schema_files.h)
+  add_custom_command(OUTPUT ${header}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/embed.py texts ${header} ${files}
+    DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/embed.py VERBATIM)
+  target_sources(room_${room} PRIVATE ${header})
+endfunction()
+
+# embed_openapi(ROOM file): the YAML contract as one JSON string literal,
+# `kOpenApiJson` in generated/<room>/openapi_json.h.
+function(embed_openapi room file)
+  set(header ${CMAKE_BINARY_DIR}/generated/${room}/openapi_json.h)
+  add_custom_command(OUTPUT ${header}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/embed.py openapi ${header}
+            ${CMAKE_SOURCE_DIR}/${file}
+    DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/embed.py VERBATIM)
+  target_sources(room_${room} PRIVATE ${header})
+endfunction()

@@ -1,0 +1,58 @@
+#include "api/health_routes.h"
+
+#include <fmt/format.h>
+
+#include "api/openapi_json.h"
+#include "api/problem.h"
+#include "base/version.h"
+
+namespace clawdforge {
+namespace {
+
+// No agent is probed yet: nothing is known to be present, and the fields say so.
+Task<Response> healthz(const HealthSources* sources) {
+  co_return json_response(
+      fmt::format(R"({{"ok":true,"version":"{}","claude_present":false,"claude_version":"",)"
+                  R"("acpx_present":false,"acpx_version":"","open_sessions":{}}})",
+                  kVersion, sources->watch.open_sessions()));
+}
+
+Task<Response> readyz(const HealthSources* sources, Request* request) {
+  if (sources->is_draining) {
+    auto refused = fail(Errc::unavailable, "draining", "The gateway is shutting down.");
+    refused.error().retry_after = std::chrono::seconds(5);
+    co_return problem(refused.error(), request->id);
+  }
+  if (!sources->ledger.is_healthy()) {
+    auto refused = fail(Errc::unavailable, "ledger_unavailable",
+                        "The ledger cannot be written or read right now; try again shortly.");
+    refused.error().retry_after = std::chrono::seconds(1);
+    co_return problem(refused.error(), request->id);
+  }
+  co_return json_response(R"({"ok":true})");
+}
+
+Task<Response> metrics(const HealthSources* sources) {
+  Response response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  response.body = sources->metrics.render();
+  co_return response;
+}
+
+Task<Response> openapi() { co_return json_response(std::string(kOpenApiJson)); }
+
+}  // namespace
+
+void add_health_routes(Endpoints& endpoints, const HealthSources& sources) {
+  const HealthSources* from = &sources;
+  endpoints.push_back({"GET", "/healthz", Permit::anybody, Body::none,
+                       [from](Caller, Request*) { return healthz(from); }});
+  endpoints.push_back({"GET", "/readyz", Permit::anybody, Body::none,
+                       [from](Caller, Request* request) { return readyz(from, request); }});
+  endpoints.push_back({"GET", "/metrics", Permit::loopback_or_admin, Body::none,
+                       [from](Caller, Request*) { return metrics(from); }});
+  endpoints.push_back({"GET", "/openapi.json", Permit::anybody, Body::none,
+                       [](Caller, Request*) { return openapi(); }});
+}
+
+}  // namespace clawdforge

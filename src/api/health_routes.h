@@ -1,0 +1,21 @@
+// /healthz, /readyz, /metrics, /openapi.json.
+#pragma once
+
+#include "api/endpoint.h"
+#include "base/metrics.h"
+#include "forge/watch.h"
+#include "ledger/ledger.h"
+
+namespace clawdforge {
+
+// What the health answers are made of. Outlives the endpoints.
+struct HealthSources {
+  const LedgerReader& ledger;
+  const Watch& watch;
+  const Metrics& metrics;
+  const bool& is_draining;
+};
+
+void add_health_routes(Endpoints& endpoints, const HealthSources& sources);
+
+}  // namespace clawdforge

@@ -1,0 +1,101 @@
+#include "api/json_body.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+namespace clawdforge {
+namespace json = boost::json;
+namespace {
+
+constexpr std::size_t kJsonDepthMax = 32;
+
+bool is_json(std::string_view content_type) {
+  const std::string_view type = content_type.substr(0, content_type.find(';'));
+  const std::size_t end = type.find_last_not_of(" \t");
+  const std::string_view bare = type.substr(0, end == type.npos ? 0 : end + 1);
+  return equals_ignoring_case(bare, "application/json") ||
+         (bare.size() > 5 && equals_ignoring_case(bare.substr(bare.size() - 5), "+json"));
+}
+
+std::unexpected<Error> bad_json(const char* sentence) {
+  return fail(Errc::malformed, "bad_json", sentence);
+}
+
+}  // namespace
+
+Result<json::object> parse_json_object(std::string_view body) {
+  if (body.empty()) return json::object();
+  json::parse_options options;
+  options.max_depth = kJsonDepthMax;
+  json::error_code error;
+  json::value value = json::parse({body.data(), body.size()}, error, {}, options);
+  if (error == json::error::too_deep) return bad_json("The JSON body is nested too deeply.");
+  if (error) return bad_json("The body is not valid JSON.");
+  if (!value.is_object()) return bad_json("The body must be a JSON object.");
+  return std::move(value.get_object());
+}
+
+bool brings_another_type(const Request& request) {
+  const auto content_type = request.header("Content-Type");
+  if (!content_type || content_type->empty() || is_json(*content_type)) return false;
+  return request.header("Transfer-Encoding") ||
+         request.header("Content-Length").value_or("0") != "0";
+}
+
+bool Fields::has(std::string_view name) const {
+  const json::value* value = object_.if_contains({name.data(), name.size()});
+  return value != nullptr && !value->is_null();
+}
+
+void Fields::wrong(std::string_view name, std::string message) {
+  wrong_.push_back({std::string(name), std::move(message)});
+}
+
+std::optional<std::string> Fields::text(std::string_view name) {
+  if (!has(name)) return std::nullopt;
+  const json::value& value = object_.at({name.data(), name.size()});
+  if (value.is_string()) return std::string(value.get_string());
+  wrong(name, "must be a string");
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> Fields::integer(std::string_view name, std::int64_t min,
+                                            std::int64_t max) {
+  if (!has(name)) return std::nullopt;
+  const json::value& value = object_.at({name.data(), name.size()});
+  if (value.is_int64() && value.get_int64() >= min && value.get_int64() <= max) {
+    return value.get_int64();
+  }
+  wrong(name, fmt::format("must be a whole number from {} to {}", min, max));
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> Fields::texts(std::string_view name,
+                                                      std::size_t count_max) {
+  if (!has(name)) return std::nullopt;
+  const json::value& value = object_.at({name.data(), name.size()});
+  if (!value.is_array() || value.get_array().size() > count_max) {
+    wrong(name, fmt::format("must be a list of at most {} strings", count_max));
+    return std::nullopt;
+  }
+  std::vector<std::string> texts;
+  for (const json::value& item : value.get_array()) {
+    if (!item.is_string()) {
+      wrong(name, fmt::format("must be a list of at most {} strings", count_max));
+      return std::nullopt;
+    }
+    texts.emplace_back(item.get_string());
+  }
+  return texts;
+}
+
+Result<void> Fields::check() const {
+  if (wrong_.empty()) return {};
+  auto failed = fail(Errc::invalid, "validation_failed",
+                     fmt::format("{} {}.", wrong_.front().field, wrong_.front().message));
+  failed.error().fields = wrong_;
+  return failed;
+}
+
+}  // namespace clawdforge

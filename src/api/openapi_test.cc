@@ -1,0 +1,76 @@
+// The published contract and the routes must name the same paths and methods.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <set>
+#include <string>
+
+#include "api/health_routes.h"
+#include "api/openapi_json.h"
+#include "api/problem.h"
+#include "api/token_routes.h"
+#include "base/run_to_end.h"
+#include "ledger/sql_ledger.h"
+
+namespace clawdforge {
+namespace json = boost::json;
+namespace {
+
+using Operations = std::set<std::pair<std::string, std::string>>;
+
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+Operations documented() {
+  Operations operations;
+  const json::value document =
+      json::parse(json::string_view(kOpenApiJson.data(), kOpenApiJson.size()));
+  for (const auto& [path, item] : document.at("paths").as_object()) {
+    for (const auto& [method, operation] : item.as_object()) {
+      if (method == "parameters") continue;
+      operations.emplace(upper(std::string(method)), std::string(path));
+    }
+  }
+  return operations;
+}
+
+TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
+  IoContext io(1);
+  Log log(LogLevel::error, LogFormat::json);
+  Metrics metrics;
+  const SystemClock clock;
+  RandomIds ids(clock);
+  auto ledger = std::move(*open_ledger(io.get_executor(), "sqlite::memory:", log, metrics));
+  Apps apps(*ledger, clock, ids, log);
+  const Watch watch(io.get_executor(), *ledger, apps, clock, log, "instance");
+  const bool is_draining = false;
+  const HealthSources health{*ledger, watch, metrics, is_draining};
+  Endpoints endpoints;
+  add_health_routes(endpoints, health);
+  add_token_routes(endpoints, apps);
+
+  Operations served;
+  for (const Endpoint& endpoint : endpoints) {
+    served.emplace(std::string(endpoint.method), std::string(endpoint.pattern));
+  }
+  EXPECT_EQ(served, documented());
+}
+
+TEST(Problem, HasTheContractsBodyAndHeaders) {
+  Error error{Errc::over_quota, "too_many_attempts", "Wait.", "secret detail", {}, {}};
+  error.retry_after = std::chrono::seconds(3);
+  error.fields = {{"name", "is \"odd\""}};
+  const Response response = problem(error, "req_1");
+  EXPECT_EQ(response.status, 429);
+  EXPECT_EQ(response.body,
+            R"({"ok":false,"code":"too_many_attempts","detail":"Wait.","request_id":"req_1",)"
+            R"("errors":[{"field":"name","message":"is \"odd\""}]})");
+  ASSERT_EQ(response.headers.size(), 1u);
+  EXPECT_EQ(response.headers.front().second, "3");
+}
+
+}  // namespace
+}  // namespace clawdforge

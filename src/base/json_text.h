@@ -1,0 +1,17 @@
+// Appending JSON text, for the few places that write JSON without building a document
+// first: log lines, error bodies, the hot answers.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace clawdforge {
+
+// Appends `text` as a JSON string with its quotes. Bytes that are not valid UTF-8
+// become U+FFFD, so the result is always valid JSON.
+void append_json_string(std::string& out, std::string_view text);
+
+// Appends `text` with control characters replaced by '?': one line stays one line.
+void append_printable(std::string& out, std::string_view text);
+
+}  // namespace clawdforge

@@ -1,0 +1,144 @@
+#include "base/log.h"
+
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "base/json_text.h"
+
+namespace clawdforge {
+namespace {
+
+// So long the writer lets lines gather before it writes them: being woken for each
+// costs more than the line itself.
+constexpr std::chrono::milliseconds kGather{5};
+constexpr std::size_t kLogBytesMax = 1024 * 1024;  // waiting to be written
+
+std::string_view name_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug:
+      return "debug";
+    case LogLevel::info:
+      return "info";
+    case LogLevel::warn:
+      return "warn";
+    case LogLevel::error:
+      return "error";
+  }
+  return "error";
+}
+
+void append_time(std::string& line, std::int64_t unix_milliseconds) {
+  const time_t seconds = unix_milliseconds / 1000;
+  tm utc{};
+  gmtime_r(&seconds, &utc);
+  fmt::format_to(std::back_inserter(line), "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
+                 utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min,
+                 utc.tm_sec, unix_milliseconds % 1000);
+}
+
+void append_value(std::string& line, const LogField& field, bool quoted) {
+  if (const auto* text = std::get_if<std::string_view>(&field.value)) {
+    if (quoted || text->find_first_of(" \"=\n\r\t\\") != text->npos || text->empty()) {
+      append_json_string(line, *text);
+    } else {
+      append_printable(line, *text);
+    }
+    return;
+  }
+  auto out = std::back_inserter(line);
+  if (const auto* number = std::get_if<std::int64_t>(&field.value))
+    fmt::format_to(out, "{}", *number);
+  if (const auto* real = std::get_if<double>(&field.value)) fmt::format_to(out, "{:.3f}", *real);
+  if (const auto* flag = std::get_if<bool>(&field.value)) fmt::format_to(out, "{}", *flag);
+}
+
+}  // namespace
+
+std::string render_log_line(LogFormat format, LogLevel level, std::int64_t unix_milliseconds,
+                            std::string_view message, std::initializer_list<LogField> fields) {
+  std::string line;
+  line.reserve(256);
+  if (format == LogFormat::json) {
+    line += R"({"time":")";
+    append_time(line, unix_milliseconds);
+    fmt::format_to(std::back_inserter(line), R"(","level":"{}","message":)", name_of(level));
+    append_json_string(line, message);
+    for (const LogField& field : fields) {
+      fmt::format_to(std::back_inserter(line), R"(,"{}":)", field.key);
+      append_value(line, field, true);
+    }
+    line += '}';
+    return line;
+  }
+  append_time(line, unix_milliseconds);
+  fmt::format_to(std::back_inserter(line), " {:5} ", name_of(level));
+  append_printable(line, message);
+  for (const LogField& field : fields) {
+    fmt::format_to(std::back_inserter(line), " {}=", field.key);
+    append_value(line, field, false);
+  }
+  return line;
+}
+
+Log::Log(LogLevel level, LogFormat format)
+    : level_(level), format_(format), writer_([this] { write_out(); }) {}
+
+Log::~Log() {
+  {
+    const Lock lock(mutex_);
+    is_ending_ = true;
+  }
+  filled_.notify_one();
+  writer_.join();
+}
+
+void Log::write(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+  if (!is_on(level)) return;
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  std::string line =
+      render_log_line(format_, level, now.time_since_epoch().count(), message, fields);
+  line += '\n';
+  bool was_empty = false;
+  {
+    const Lock lock(mutex_);
+    if (lines_.size() + line.size() > kLogBytesMax) {
+      ++lines_dropped_;
+      return;
+    }
+    was_empty = lines_.empty();
+    lines_ += line;
+  }
+  if (was_empty) filled_.notify_one();  // else the writer is busy, and looks again
+}
+
+void Log::write_out() {
+  std::string lines;
+  for (;;) {
+    {
+      Lock lock(mutex_);
+      while (lines_.empty() && !is_ending_) filled_.wait(mutex_);
+      if (lines_.empty()) return;
+      if (!is_ending_) filled_.wait_for(mutex_, kGather);
+      lines.clear();
+      lines.swap(lines_);
+    }
+    std::string_view rest = lines;
+    while (!rest.empty()) {
+      const ssize_t count = ::write(STDERR_FILENO, rest.data(), rest.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) break;  // nobody reads us; there is no other place to complain
+      rest.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+}
+
+std::int64_t Log::lines_dropped() const {
+  const Lock lock(mutex_);
+  return lines_dropped_;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,49 @@
+// Secret holds a token. It cannot be printed, logged, compared by == or copied by
+// accident, and its bytes are wiped when it dies. reveal() is the one way out, and
+// is meant to be found by a search.
+#pragma once
+
+#include <array>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+namespace clawdforge {
+
+class Secret {
+ public:
+  Secret() = default;
+  explicit Secret(std::string text) : text_(std::move(text)) {}
+  Secret(Secret&& other) noexcept : text_(std::move(other.text_)) { other.wipe(); }
+  Secret& operator=(Secret&& other) noexcept;
+  Secret(const Secret&) = delete;
+  Secret& operator=(const Secret&) = delete;
+  ~Secret() { wipe(); }
+
+  bool empty() const { return text_.empty(); }
+  std::string_view reveal() const { return text_; }
+
+  friend std::ostream& operator<<(std::ostream&, const Secret&) = delete;
+
+ private:
+  void wipe();
+
+  std::string text_;
+};
+
+// What is stored and looked up instead of a token.
+using Digest = std::array<unsigned char, 32>;
+
+Digest sha256(std::string_view text);
+
+std::string to_hex(const Digest& digest);
+
+// Takes the same time wherever the two differ.
+bool equal_in_constant_time(const Digest& a, const Digest& b);
+
+// Moves an environment variable into a Secret: the value is overwritten where the
+// kernel shows it (/proc/PID/environ) and the variable removed. Empty if unset.
+// Only while the process has one thread.
+Secret take_from_environment(const char* name);
+
+}  // namespace clawdforge

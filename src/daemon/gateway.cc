@@ -1,0 +1,174 @@
+#include "daemon/gateway.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "api/token_routes.h"
+#include "base/tokens.h"
+#include "base/version.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::chrono::seconds kLagInterval{1};
+constexpr std::chrono::milliseconds kDrainLook{10};
+
+std::string url_of(const Config& config, std::uint16_t port) {
+  const bool is_v6 = config.listen.host.find(':') != std::string::npos;
+  return fmt::format("{}://{}:{}", config.tls_cert.empty() ? "http" : "https",
+                     is_v6 ? "[" + config.listen.host + "]" : config.listen.host, port);
+}
+
+}  // namespace
+
+Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
+    : around_(surroundings),
+      instance_id_(around_.ids.uuid()),
+      tasks_(around_.io.get_executor()),
+      signals_(around_.io.get_executor()),
+      lag_timer_(around_.io.get_executor()),
+      apps_(around_.ledger, around_.clock, around_.ids, around_.log),
+      watch_(around_.io.get_executor(), around_.ledger, apps_, around_.clock, around_.log,
+             instance_id_),
+      health_{around_.ledger, watch_, around_.metrics, is_draining_},
+      api_(endpoints(),
+           Auth({around_.config.allow_cidrs, around_.config.trusted_proxies}, admin_digest, apps_),
+           static_cast<std::size_t>(around_.config.body_bytes_max), is_draining_),
+      server_(
+          around_.io, server_options(), [this](Request& request) { return api_.admit(request); },
+          around_.log, around_.metrics) {
+  around_.metrics.gauge("clawdforge_build_info", "The running version.", {{"version", kVersion}})
+      .set(1);
+}
+
+ServerOptions Gateway::server_options() const {
+  ServerOptions options;
+  options.connections_max = static_cast<std::size_t>(around_.config.connections_max);
+  options.tls_cert = around_.config.tls_cert;
+  options.tls_key = around_.config.tls_key;
+  // The id's random tail tells the requests of two lives of the gateway apart.
+  options.request_id_prefix = "req_" + instance_id_.substr(instance_id_.size() - 8) + "_";
+  return options;
+}
+
+Endpoints Gateway::endpoints() {
+  Endpoints all;
+  add_health_routes(all, health_);
+  add_token_routes(all, apps_);
+  return all;
+}
+
+Async<void> Gateway::run() {
+  auto started = co_await start();
+  if (started) {
+    co_await wait_for_signal();
+    tasks_.spawn(watch_for_second_signal());
+    started = co_await drain();
+  }
+  is_ending_ = true;
+  watch_.stop();
+  lag_timer_.cancel();
+  signals_.cancel();
+  auto stopping = server_.stop();
+  co_await std::move(stopping);
+  co_await tasks_.join();
+  co_return started;
+}
+
+Async<void> Gateway::start() {
+  // Before the first worker of ours may get one: a signal must not end us half-way.
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
+  Instance instance{.id = instance_id_,
+                    .version = kVersion,
+                    .pid = ::getpid(),
+                    .started_at = around_.clock.now()};
+  auto begun = co_await around_.ledger.begin_instance(std::move(instance));
+  if (!begun) co_return std::unexpected(begun.error());
+  auto looked = co_await watch_.begin();
+  if (!looked) co_return std::unexpected(looked.error());
+
+  const ListenAddress& listen = around_.config.listen;
+  const auto port = server_.listen(listen.host, listen.port);
+  if (!port) co_return std::unexpected(port.error());
+  auto written = around_.data_dir.write_port(*port);
+  if (!written) co_return std::unexpected(written.error());
+  tasks_.spawn(watch_.run());
+  tasks_.spawn(measure_loop_lag());
+  server_.start();
+
+  const std::string url = url_of(around_.config, *port);
+  around_.log.info("ready", {{"url", std::string_view(url)},
+                             {"version", std::string_view(kVersion)},
+                             {"data_dir", std::string_view(around_.data_dir.path())},
+                             {"instance", std::string_view(instance_id_)}});
+  std::printf("clawdforge listening on %s\n", url.c_str());
+  std::fflush(stdout);
+  co_return Result<void>{};
+}
+
+Task<void> Gateway::wait_for_signal() {
+  for (;;) {
+    const auto [error, number] = co_await signals_.async_wait(kAwait);
+    if (error) co_return;
+    if (number == SIGHUP) {
+      around_.log.info("SIGHUP changes nothing: restart the gateway to change its configuration");
+      continue;
+    }
+    around_.log.info("draining", {{"signal", std::int64_t{number}}});
+    co_return;
+  }
+}
+
+Task<void> Gateway::watch_for_second_signal() {
+  while (!is_ending_) {
+    const auto [error, number] = co_await signals_.async_wait(kAwait);
+    if (error) co_return;
+    // Whoever asks twice wants no more patience: what was acknowledged is committed.
+    if (number != SIGHUP) std::_Exit(128 + number);
+  }
+}
+
+Async<void> Gateway::drain() {
+  is_draining_ = true;
+  server_.drain();
+  const auto end = std::chrono::steady_clock::now() + around_.config.drain_grace;
+  Timer look(around_.io.get_executor());
+  while (server_.busy() > 0 && std::chrono::steady_clock::now() < end) {
+    look.expires_after(kDrainLook);
+    co_await look.async_wait(kAwait);
+  }
+  auto noted = co_await apps_.note_uses();
+  auto ended = co_await around_.ledger.end_instance(instance_id_, around_.clock.now());
+  if (!noted) ended = std::unexpected(noted.error());
+  if (!ended) {
+    around_.log.warn("the last words did not reach the ledger",
+                     {{"why", std::string_view(ended.error().detail)}});
+  }
+  around_.data_dir.remove_port();
+  around_.log.info("drained", {{"cut_off", static_cast<std::int64_t>(server_.busy())}});
+  co_return Result<void>{};
+}
+
+Task<void> Gateway::measure_loop_lag() {
+  Histogram& lag = around_.metrics.durations("clawdforge_io_loop_lag_seconds",
+                                             "How late a timer of the io thread fires.");
+  Gauge& dropped =
+      around_.metrics.gauge("clawdforge_log_lines_dropped", "Log lines given up: stderr was slow.");
+  Gauge& open = around_.metrics.gauge("clawdforge_open_sessions", "Sessions open in the ledger.");
+  while (!is_ending_) {
+    lag_timer_.expires_after(kLagInterval);
+    const auto due = lag_timer_.expiry();
+    co_await lag_timer_.async_wait(kAwait);
+    if (is_ending_) co_return;
+    const std::chrono::duration<double> late = std::chrono::steady_clock::now() - due;
+    lag.observe(late.count());
+    dropped.set(around_.log.lines_dropped());
+    open.set(watch_.open_sessions());
+  }
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,71 @@
+// Gateway wires the rooms together, in order, and takes them apart again in the
+// reverse: start, serve, drain. Lives on the io thread, as the process's main object.
+#pragma once
+
+#include <boost/asio/signal_set.hpp>
+#include <memory>
+#include <string>
+
+#include "api/api.h"
+#include "api/health_routes.h"
+#include "base/async.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/task_group.h"
+#include "base/timer.h"
+#include "daemon/config.h"
+#include "forge/apps.h"
+#include "forge/watch.h"
+#include "http/server.h"
+#include "ledger/ledger.h"
+#include "workspace/data_dir.h"
+
+namespace clawdforge {
+
+class Gateway {
+ public:
+  // What is there before the gateway, and outlives it.
+  struct Surroundings {
+    IoContext& io;
+    const Config& config;
+    const DataDir& data_dir;
+    Ledger& ledger;
+    const Clock& clock;
+    IdSource& ids;
+    Log& log;
+    Metrics& metrics;
+  };
+
+  Gateway(Surroundings surroundings, Digest admin_digest);
+
+  // Serves until a signal asks to stop, then drains. An error: it did not start.
+  Async<void> run();
+
+ private:
+  using Signals = boost::asio::basic_signal_set<IoExecutor>;
+
+  Async<void> start();
+  Task<void> wait_for_signal();
+  Task<void> watch_for_second_signal();
+  Task<void> measure_loop_lag();
+  Async<void> drain();
+  ServerOptions server_options() const;
+  Endpoints endpoints();
+
+  Surroundings around_;
+  const std::string instance_id_;
+  bool is_draining_ = false;
+  bool is_ending_ = false;
+  TaskGroup tasks_;
+  Signals signals_;
+  Timer lag_timer_;
+  Apps apps_;
+  Watch watch_;
+  HealthSources health_;
+  Api api_;
+  Server server_;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,141 @@
+#include "daemon/serve.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "daemon/config.h"
+#include "daemon/gateway.h"
+#include "daemon/process_setup.h"
+#include "ledger/sql_ledger.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr int kExitFailedStart = 1;
+constexpr int kExitBadConfig = 2;
+
+// One clear sentence, where a person looks for it.
+int refuse(int exit_code, const Error& error) {
+  std::fprintf(stderr, "clawdforge: %s\n", error.message.c_str());
+  return exit_code;
+}
+
+// Takes the admin token out of the environment on the way, so it must run while the
+// process has one thread.
+Result<Config> read_config(std::vector<std::string> flags) {
+  ConfigSources sources;
+  sources.flags = std::move(flags);
+  sources.admin_token = take_from_environment("CLAWDFORGE_ADMIN_TOKEN");
+  sources.environment = environment_variables();
+  sources.stderr_is_terminal = ::isatty(STDERR_FILENO) == 1;
+  sources.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return load_config(std::move(sources));
+}
+
+// The digest of the admin token: configured, or kept in the data directory, or made now.
+Result<Digest> admin_digest(const Config& config, const DataDir& data_dir, IdSource& ids,
+                            Log& log) {
+  constexpr std::size_t kTokenBytesMin = 20;
+  if (!config.admin_token.empty()) return sha256(config.admin_token.reveal());
+  auto token = data_dir.read_admin_token();
+  if (!token && token.error().kind == Errc::not_found) {
+    Secret made = ids.token("cfadmin_");
+    if (auto written = data_dir.write_admin_token(made); !written) {
+      return std::unexpected(written.error());
+    }
+    token = std::move(made);
+  }
+  if (!token) return std::unexpected(token.error());
+  if (token->reveal().size() < kTokenBytesMin) {
+    return fail(Errc::unavailable, "admin_token",
+                fmt::format("The admin token in {} is shorter than {} characters; remove the file "
+                            "and a new one is made.",
+                            data_dir.admin_token_path(), kTokenBytesMin));
+  }
+  const std::string place = data_dir.admin_token_path();
+  log.info("the admin token is in a file", {{"path", std::string_view(place)}});
+  return sha256(token->reveal());
+}
+
+Result<void> run_gateway(const Config& config, Log& log) {
+  const SystemClock clock;
+  RandomIds ids(clock);
+  Metrics metrics;
+  auto data_dir = DataDir::open(config.data_dir);
+  if (!data_dir) return std::unexpected(data_dir.error());
+  auto digest = admin_digest(config, *data_dir, ids, log);
+  if (!digest) return std::unexpected(digest.error());
+
+  IoContext io(1);
+  auto ledger = open_ledger(io.get_executor(), config.ledger, log, metrics);
+  if (!ledger) return std::unexpected(ledger.error());
+  Gateway gateway({io, config, *data_dir, **ledger, clock, ids, log, metrics}, *digest);
+
+  std::optional<Result<void>> outcome;
+  boost::asio::co_spawn(io.get_executor(), gateway.run(),
+                        [&](std::exception_ptr thrown, Result<void> result) {
+                          if (thrown) std::rethrow_exception(thrown);
+                          outcome = std::move(result);
+                        });
+  io.run();
+  if (!outcome) return fail(Errc::internal, "internal", "The gateway ended before it had started.");
+  return *outcome;
+}
+
+}  // namespace
+
+int serve(std::vector<std::string> flags) {
+  if (wants_help(flags)) return print_serve_help();
+  const auto config = read_config(std::move(flags));
+  if (!config) return refuse(kExitBadConfig, config.error());
+  prepare_process();
+  Log log(config->log_level, config->log_format);
+  for (const std::string& warning : config->warnings) log.warn(warning);
+  const auto ran = run_gateway(*config, log);
+  if (ran) return 0;
+  return refuse(ran.error().kind == Errc::invalid ? kExitBadConfig : kExitFailedStart, ran.error());
+}
+
+int print_config(std::vector<std::string> flags) {
+  if (wants_help(flags)) return print_serve_help();
+  const auto config = read_config(std::move(flags));
+  if (!config) return refuse(kExitBadConfig, config.error());
+  for (const std::string& warning : config->warnings) {
+    std::fprintf(stderr, "clawdforge: %s\n", warning.c_str());
+  }
+  std::fputs(render_config(*config).c_str(), stdout);
+  return 0;
+}
+
+Result<LocalGateway> find_local_gateway(const std::string& data_dir) {
+  std::vector<std::string> flags;
+  if (!data_dir.empty()) flags = {"--data-dir", data_dir};
+  auto config = read_config(std::move(flags));
+  if (!config) return std::unexpected(config.error());
+  LocalGateway local;
+  local.tls_cert = config->tls_cert;
+  local.admin_token = std::move(config->admin_token);
+  if (local.admin_token.empty()) {
+    auto token = read_admin_token_in(config->data_dir);
+    if (!token && token.error().kind != Errc::not_found) return std::unexpected(token.error());
+    if (token) local.admin_token = std::move(*token);
+  }
+  // A gateway that listens everywhere is reached on loopback.
+  std::string host = config->listen.host;
+  if (host == "0.0.0.0") host = "127.0.0.1";
+  if (host == "::") host = "::1";
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  const auto port = read_port_in(config->data_dir);
+  if (!port && port.error().kind != Errc::not_found) return std::unexpected(port.error());
+  local.url = fmt::format("{}://{}:{}", local.tls_cert.empty() ? "http" : "https", host,
+                          port.value_or(config->listen.port));
+  return local;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,497 @@
+#include "http/connection.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/post.hpp>
+#include <charconv>
+#include <type_traits>
+
+#include "base/tokens.h"
+
+namespace clawdforge {
+namespace asio = boost::asio;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t kTlsReadBytes = 16 * 1024;
+constexpr std::size_t kDrainBytesMax = 64 * 1024;  // of a body nobody wants, to keep the connection
+constexpr std::size_t kLingerBytesMax = 1024 * 1024;  // read after the last answer, so it arrives
+constexpr std::chrono::seconds kLingerMax{2};
+constexpr std::size_t kJoinBytesMax = 64 * 1024;  // a body up to this goes out with its head
+constexpr int kExchangesInARowMax = 32;  // of one pipelining caller, then others have a turn
+constexpr std::size_t kLoggedPathBytesMax = 200;
+
+constexpr Fault kTimeout{408, "request_timeout", "The request did not arrive in time."};
+constexpr Fault kFull{503, "too_many_connections",
+                      "The gateway has all the connections it takes; try again shortly."};
+constexpr Fault kTooLarge{413, "body_too_large", "The request's body is too large."};
+constexpr Fault kInternal{500, "internal", "Something went wrong on our side."};
+
+bool is_sane_id(std::string_view id) {
+  constexpr std::size_t kIdBytesMax = 128;
+  return !id.empty() && id.size() <= kIdBytesMax && std::ranges::all_of(id, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+  });
+}
+
+void append_number(std::string& out, std::uint64_t number, int radix = 10) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, radix).ptr;
+  out.append(digits.data(), end);
+}
+
+Response refusal_of(const Fault& fault, std::string_view request_id) {
+  Response response;
+  response.status = fault.status;
+  response.body = error_body(fault.code, fault.message, request_id);
+  if (fault.status == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+}  // namespace
+
+void Connection::expire(SteadyTime now) {
+  if (now < until_) return;
+  if (phase_ == Phase::reading && !timed_out_) {
+    timed_out_ = true;
+    error_code ignored;
+    socket().cancel(ignored);
+    return;
+  }
+  close();
+}
+
+void Connection::close_if_idle() {
+  if (phase_ == Phase::idle) close();
+}
+
+void Connection::close() {
+  error_code ignored;
+  socket().close(ignored);
+}
+
+namespace {
+
+template <class Stream>
+class StreamConnection final : public Connection, private BodyWriter {
+  static constexpr bool kTls = !std::is_same_v<Stream, TcpSocket>;
+
+ public:
+  template <class... Args>
+  StreamConnection(IpAddress peer, ConnectionContext& context, bool surplus, Args&&... stream)
+      : stream_(std::forward<Args>(stream)...), peer_(peer), context_(context), surplus_(surplus) {}
+
+  Task<void> serve() override;
+
+ private:
+  // What is known of the request being answered; for its answer, log line and metrics.
+  struct Exchange {
+    SteadyTime begun;
+    std::string id;
+    std::string who;
+    std::string method;
+    std::string path;
+    const Route* route = nullptr;
+    int version_minor = 1;
+    bool is_head = false;
+    bool keep_alive = false;
+  };
+
+  TcpSocket& socket() override {
+    if constexpr (kTls) {
+      return stream_.next_layer();
+    } else {
+      return stream_;
+    }
+  }
+
+  Task<bool> handshake();
+  Task<bool> exchange();
+  Task<std::optional<Fault>> read_body(RequestParser* parser, Request* request, std::size_t max);
+  Task<bool> discard_body(RequestParser* parser);
+  Task<bool> finish_answer(Exchange* exchange, Response* response, std::size_t sent);
+  Task<bool> send_stream(Response* response);
+  Task<bool> read_more();
+  Task<bool> send(std::string_view bytes);
+  Task<void> linger();
+  Async<void> write(std::string bytes) override;
+
+  std::optional<Fault> begin(Exchange& exchange, RequestParser& parser, Request& request);
+  void compose(Exchange& exchange, const Response& response);
+  void account(const Exchange& exchange, const Response& response);
+  // Bytes read without waiting; none: nothing there yet. Zero: the end.
+  std::optional<std::size_t> try_read();
+  // Bytes taken without waiting; none: the caller is gone.
+  std::optional<std::size_t> try_send(std::string_view bytes);
+
+  Stream stream_;
+  const IpAddress peer_;
+  ConnectionContext& context_;
+  const bool surplus_;
+  bool chunked_answer_ = false;
+  bool linger_ = false;  // the caller may still be sending: let our answer arrive first
+  std::string in_;       // read, not yet used; empty and without memory while idle
+  std::string out_;
+};
+
+template <class Stream>
+Task<void> StreamConnection<Stream>::serve() {
+  if constexpr (kTls) {
+    auto shaking = handshake();
+    if (!co_await std::move(shaking)) co_return;
+  }
+  int in_a_row = 0;
+  for (bool is_first = true;; is_first = false) {
+    if (in_.empty()) {
+      in_a_row = 0;
+      in_ = std::string();
+      out_ = std::string();
+      if (context_.draining && !is_first) break;
+      // Whoever connects and says nothing has no more time than for a head.
+      const ServerOptions& options = context_.options;
+      enter(Phase::idle,
+            steady_clock::now() + (is_first ? options.head_read_max : options.idle_max));
+      if constexpr (kTls) {
+        auto reading = read_more();
+        if (!co_await std::move(reading)) co_return;
+      } else {
+        const auto [error] = co_await stream_.async_wait(TcpSocket::wait_read, kAwait);
+        if (error) co_return;
+        const auto count = try_read();
+        if (count == 0u) co_return;
+        if (!count) continue;
+      }
+    } else if (++in_a_row >= kExchangesInARowMax) {
+      in_a_row = 0;
+      co_await asio::post(kAwait);
+    }
+    ++context_.busy;
+    auto one = exchange();
+    const bool go_on = co_await std::move(one);
+    --context_.busy;
+    if (!go_on) break;
+  }
+  if (linger_) co_await linger();
+}
+
+template <class Stream>
+Task<bool> StreamConnection<Stream>::handshake() {
+  enter(Phase::idle, steady_clock::now() + context_.options.head_read_max);
+  if constexpr (kTls) {
+    const auto [error] = co_await stream_.async_handshake(asio::ssl::stream_base::server, kAwait);
+    co_return !error;
+  }
+  co_return true;
+}
+
+template <class Stream>
+std::optional<std::size_t> StreamConnection<Stream>::try_read() {
+  error_code error;
+  std::size_t count = 0;
+  if constexpr (!kTls) {
+    count = stream_.read_some(asio::buffer(context_.read_buffer), error);
+    in_.append(context_.read_buffer.data(), count);
+  }
+  if (error == asio::error::would_block) return std::nullopt;
+  return error ? 0 : count;
+}
+
+template <class Stream>
+std::optional<std::size_t> StreamConnection<Stream>::try_send(std::string_view bytes) {
+  error_code error;
+  std::size_t count = 0;
+  if constexpr (!kTls) count = stream_.write_some(asio::buffer(bytes), error);
+  if (error && error != asio::error::would_block) return std::nullopt;
+  return count;
+}
+
+// False: the caller is gone, or the ticker has interrupted us (timed_out_).
+template <class Stream>
+Task<bool> StreamConnection<Stream>::read_more() {
+  if constexpr (kTls) {
+    const std::size_t size = in_.size();
+    in_.resize(size + kTlsReadBytes);
+    const auto [error, count] =
+        co_await stream_.async_read_some(asio::buffer(in_.data() + size, kTlsReadBytes), kAwait);
+    in_.resize(size + (error ? 0 : count));
+    co_return !error;
+  } else {
+    for (;;) {
+      if (const auto count = try_read()) co_return *count > 0;
+      const auto [error] = co_await stream_.async_wait(TcpSocket::wait_read, kAwait);
+      if (error) co_return false;
+    }
+  }
+}
+
+// Parses the head and notes what the answer and the log will need of it.
+template <class Stream>
+std::optional<Fault> StreamConnection<Stream>::begin(Exchange& exchange, RequestParser& parser,
+                                                     Request& request) {
+  std::optional<Fault> fault = parser.parse_head(request);
+  if (const auto id = request.header("X-Request-Id"); id && is_sane_id(*id)) {
+    exchange.id = *id;
+  } else {
+    exchange.id = context_.options.request_id_prefix;
+    append_number(exchange.id, context_.next_request++, 16);
+  }
+  request.id = exchange.id;
+  exchange.version_minor = request.version_minor;
+  exchange.is_head = request.is_head();
+  if (context_.log.is_on(LogLevel::info)) {
+    exchange.method = request.method.substr(0, kLoggedPathBytesMax);
+    exchange.path = request.path.substr(0, kLoggedPathBytesMax);
+  }
+  if (fault) return fault;
+  if (surplus_) return kFull;
+  exchange.keep_alive = parser.keep_alive() && request.version_minor == 1;
+  return std::nullopt;
+}
+
+// Reads one request and answers it. False: it was the connection's last.
+template <class Stream>
+Task<bool> StreamConnection<Stream>::exchange() {
+  Exchange exchange;
+  exchange.begun = steady_clock::now();
+  enter(Phase::reading, exchange.begun + context_.options.head_read_max);
+  Request request(peer_);
+  if (in_.starts_with("\r\n")) in_.erase(0, 2);  // one empty line too many is forgiven
+  HeadEnd end = find_head_end(in_, context_.options.request);
+  while (end.size == 0 && !end.fault) {
+    auto reading = read_more();
+    const bool more = co_await std::move(reading);
+    if (!more && !timed_out_) co_return false;
+    end = more ? find_head_end(in_, context_.options.request) : HeadEnd{0, kTimeout};
+  }
+  request.head_bytes.assign(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(end.size));
+  in_.erase(0, end.size);
+
+  RequestParser parser(context_.options.request);
+  std::optional<Fault> fault = begin(exchange, parser, request);
+  if (end.fault) fault = end.fault;
+  Response response;
+  Admission admission;
+  if (!fault) admission = context_.admit(request);
+  exchange.route = admission.route;
+  exchange.who = std::move(request.who);
+  if (admission.refusal) {
+    if (!parser.is_done()) {
+      auto discarding = discard_body(&parser);
+      if (!co_await std::move(discarding)) exchange.keep_alive = false;
+    }
+    response = std::move(*admission.refusal);
+  } else if (!fault && !parser.is_done()) {
+    auto reading = read_body(&parser, &request, admission.body_bytes_max);
+    fault = co_await std::move(reading);
+  }
+  if (!fault && !admission.refusal) {
+    enter(Phase::handling, SteadyTime::max());
+    try {
+      auto handling = admission.handler(&request);
+      response = co_await std::move(handling);
+    } catch (const std::exception& exception) {
+      fault = kInternal;
+      context_.log.error("a handler threw", {{"request_id", std::string_view(exchange.id)},
+                                             {"what", std::string_view(exception.what())}});
+    }
+  }
+  if (fault) {
+    if (fault->status == 0) co_return false;  // the caller has gone in the middle of its body
+    exchange.keep_alive = false;
+    linger_ = true;
+    response = refusal_of(*fault, exchange.id);
+  }
+  compose(exchange, response);
+  const auto sent = try_send(out_);
+  if (!sent) co_return false;
+  if (*sent < out_.size() || response.stream || response.body.size() > kJoinBytesMax) {
+    auto finishing = finish_answer(&exchange, &response, *sent);
+    if (!co_await std::move(finishing)) exchange.keep_alive = false;
+  }
+  account(exchange, response);
+  co_return exchange.keep_alive;
+}
+
+// A fault with status zero: the caller has gone.
+template <class Stream>
+Task<std::optional<Fault>> StreamConnection<Stream>::read_body(RequestParser* parser,
+                                                               Request* request, std::size_t max) {
+  if (parser->is_done()) co_return std::nullopt;
+  if (parser->content_length().value_or(0) > max) co_return kTooLarge;
+  if (parser->expects_continue() && request->version_minor == 1 && in_.empty()) {
+    auto sending = send("HTTP/1.1 100 Continue\r\n\r\n");
+    if (!co_await std::move(sending)) co_return Fault{};
+  }
+  const auto begun = steady_clock::now();
+  const ServerOptions& options = context_.options;
+  for (;;) {
+    const auto step = parser->parse_body(in_, request->body, max);
+    in_.erase(0, step.consumed);
+    if (step.fault) co_return step.fault;
+    if (parser->is_done()) co_return std::nullopt;
+    const std::chrono::seconds earned(request->body.size() / options.body_bytes_per_second_min);
+    enter(Phase::reading, begun + options.body_read_max + earned);
+    // A chunk's head that never ends is no body, but it fills the buffer all the same.
+    if (in_.size() > options.request.head_bytes_max + context_.read_buffer.size()) {
+      co_return Fault{400, "bad_request", "The body's chunks are not valid."};
+    }
+    auto reading = read_more();
+    if (!co_await std::move(reading)) co_return timed_out_ ? kTimeout : Fault{};
+  }
+}
+
+// Reads a small unwanted body to its end, so that the connection can go on. False: it
+// was too large, or the caller waits for a "100 Continue" that will not come.
+template <class Stream>
+Task<bool> StreamConnection<Stream>::discard_body(RequestParser* parser) {
+  if (parser->is_done()) co_return true;
+  linger_ = true;
+  if (parser->expects_continue()) co_return false;
+  if (parser->content_length().value_or(0) > kDrainBytesMax) co_return false;
+  Request unwanted(peer_);
+  auto reading = read_body(parser, &unwanted, kDrainBytesMax);
+  const auto fault = co_await std::move(reading);
+  linger_ = fault.has_value();
+  co_return !fault;
+}
+
+// The head, and the body if it is small, into out_.
+template <class Stream>
+void StreamConnection<Stream>::compose(Exchange& exchange, const Response& response) {
+  if (response.close || context_.draining) exchange.keep_alive = false;
+  chunked_answer_ = response.stream && exchange.version_minor == 1;
+  if (response.stream && !chunked_answer_) exchange.keep_alive = false;
+  const bool joined =
+      !response.stream && !exchange.is_head && response.body.size() <= kJoinBytesMax;
+  constexpr std::size_t kHeadBytes = 384;  // about; more is no harm
+  out_.clear();
+  out_.reserve(kHeadBytes + (joined ? response.body.size() : 0));
+  out_.append("HTTP/1.1 ").append(status_text(response.status)).append("\r\n");
+  out_.append(context_.date);
+  out_.append("Content-Type: ").append(response.content_type).append("\r\n");
+  if (!response.stream) {
+    out_.append("Content-Length: ");
+    append_number(out_, response.body.size());
+    out_.append("\r\n");
+  } else if (chunked_answer_) {
+    out_.append("Transfer-Encoding: chunked\r\n");
+  }
+  out_.append("X-Request-Id: ").append(exchange.id).append("\r\n");
+  for (const auto& [name, value] : response.headers) {
+    out_.append(name).append(": ").append(value).append("\r\n");
+  }
+  if (!exchange.keep_alive) out_.append("Connection: close\r\n");
+  out_.append("\r\n");
+  if (joined) out_.append(response.body);
+}
+
+template <class Stream>
+void StreamConnection<Stream>::account(const Exchange& exchange, const Response& response) {
+  const std::chrono::duration<double> took = steady_clock::now() - exchange.begun;
+  context_.metrics.count(exchange.route, response.status, took.count());
+  const LogLevel level = response.status >= 500 ? LogLevel::warn : LogLevel::info;
+  if (!context_.log.is_on(level)) return;
+  const std::string peer = peer_.text();
+  context_.log.write(level, "request",
+                     {{"request_id", std::string_view(exchange.id)},
+                      {"method", std::string_view(exchange.method)},
+                      {"path", std::string_view(exchange.path)},
+                      {"status", static_cast<std::int64_t>(response.status)},
+                      {"duration_ms", took.count() * 1000},
+                      {"peer", std::string_view(peer)},
+                      {"caller", std::string_view(exchange.who)},
+                      {"detail", std::string_view(response.detail)}});
+}
+
+// What compose() and try_send() have left to do. False: the connection is of no more use.
+template <class Stream>
+Task<bool> StreamConnection<Stream>::finish_answer(Exchange* exchange, Response* response,
+                                                   std::size_t sent) {
+  auto rest = send(std::string_view(out_).substr(sent));
+  if (!co_await std::move(rest)) co_return false;
+  if (exchange->is_head) co_return true;
+  if (response->stream) {
+    auto streaming = send_stream(response);
+    co_return co_await std::move(streaming);
+  }
+  if (response->body.size() <= kJoinBytesMax) co_return true;
+  auto body = send(response->body);
+  co_return co_await std::move(body);
+}
+
+template <class Stream>
+Task<bool> StreamConnection<Stream>::send_stream(Response* response) {
+  enter(Phase::handling, SteadyTime::max());
+  auto streaming = response->stream(this);
+  const Result<void> whole = co_await std::move(streaming);
+  if (!whole) co_return false;
+  if (!chunked_answer_) co_return true;
+  auto end = send("0\r\n\r\n");
+  co_return co_await std::move(end);
+}
+
+template <class Stream>
+Async<void> StreamConnection<Stream>::write(std::string bytes) {
+  if (bytes.empty()) co_return Result<void>{};  // an empty chunk would end the stream
+  out_.clear();
+  if (chunked_answer_) {
+    append_number(out_, bytes.size(), 16);
+    out_.append("\r\n").append(bytes).append("\r\n");
+  } else {
+    out_ = std::move(bytes);
+  }
+  auto sending = send(out_);
+  const bool sent = co_await std::move(sending);
+  enter(Phase::handling, SteadyTime::max());
+  if (!sent) co_return fail(Errc::gone, "caller_gone", "The caller has gone.");
+  co_return Result<void>{};
+}
+
+// `bytes` must stay until the task has ended.
+template <class Stream>
+Task<bool> StreamConnection<Stream>::send(std::string_view bytes) {
+  // Nearly always the kernel takes it all at once, and there is nothing to wait for.
+  const auto at_once = try_send(bytes);
+  if (!at_once) co_return false;
+  bytes.remove_prefix(*at_once);
+  while (!bytes.empty()) {
+    enter(Phase::writing, steady_clock::now() + context_.options.write_stall_max);
+    const auto [error, count] = co_await stream_.async_write_some(asio::buffer(bytes), kAwait);
+    if (error) co_return false;
+    bytes.remove_prefix(count);
+  }
+  co_return true;
+}
+
+// Closing a socket with unread input resets the connection, and the answer may be lost
+// on the way. So: say that we are done, and read on for a little while.
+template <class Stream>
+Task<void> StreamConnection<Stream>::linger() {
+  error_code ignored;
+  socket().shutdown(TcpSocket::shutdown_send, ignored);
+  enter(Phase::writing, steady_clock::now() + kLingerMax);
+  for (std::size_t total = 0; total < kLingerBytesMax;) {
+    in_.clear();
+    auto reading = read_more();
+    if (!co_await std::move(reading)) break;
+    total += in_.size();
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Connection> make_connection(TcpSocket socket, IpAddress peer,
+                                            ConnectionContext& context, bool surplus) {
+  return std::make_unique<StreamConnection<TcpSocket>>(peer, context, surplus, std::move(socket));
+}
+
+std::unique_ptr<Connection> make_tls_connection(TcpSocket socket, IpAddress peer,
+                                                boost::asio::ssl::context& tls,
+                                                ConnectionContext& context, bool surplus) {
+  return std::make_unique<StreamConnection<TlsStream>>(peer, context, surplus, std::move(socket),
+                                                       tls);
+}
+
+}  // namespace clawdforge

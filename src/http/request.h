@@ -1,0 +1,45 @@
+// One request as the handlers see it: the head, parsed and checked, and the whole body.
+// Views point into the request's own copy of the head, so a request may be moved.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/net.h"
+
+namespace clawdforge {
+
+struct Header {
+  std::string_view name;
+  std::string_view value;
+};
+
+struct Request {
+  explicit Request(IpAddress peer_address) : peer(peer_address) {}
+
+  std::vector<char> head_bytes;
+  std::string_view method;  // upper case
+  std::string_view path;    // starts with '/', still percent-encoded
+  std::string_view query;   // behind the '?', still percent-encoded
+  int version_minor = 1;    // of HTTP/1.x
+  std::vector<Header> headers;
+
+  std::string id;                   // the caller's X-Request-Id if it is sane, else a new one
+  IpAddress peer;                   // of the connection
+  std::vector<std::string> params;  // what the {placeholders} of the route stood for
+  std::string who;                  // for the log line; set by whoever admits the request
+  std::string body;
+
+  bool is_head() const { return method == "HEAD"; }
+  // The first header of this name, in any case.
+  std::optional<std::string_view> header(std::string_view name) const;
+};
+
+bool equals_ignoring_case(std::string_view a, std::string_view b);
+
+// Undoes %XX. None if an escape is broken or stands for NUL.
+std::optional<std::string> percent_decoded(std::string_view text);
+
+}  // namespace clawdforge

@@ -1,0 +1,45 @@
+// One answer. Its body is either a string, or a stream: a coroutine that writes over
+// time and ends when it returns.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/async.h"
+
+namespace clawdforge {
+
+// Where a stream writes to. Lives as long as the stream's coroutine runs.
+class BodyWriter {
+ public:
+  virtual ~BodyWriter() = default;
+  // Returns when the bytes are with the operating system: a caller that does not read
+  // slows its own stream, and is cut off after `write_stall_max`. An error means that
+  // nobody is there any more; the stream should return.
+  virtual Async<void> write(std::string bytes) = 0;
+};
+
+// Ok: the answer is whole. An error: the connection is cut, so that the caller can
+// tell that the answer is not.
+using StreamBody = std::move_only_function<Async<void>(BodyWriter* writer)>;
+
+struct Response {
+  int status = 200;
+  std::string_view content_type = "application/json";             // a literal
+  std::vector<std::pair<std::string_view, std::string>> headers;  // names are literals
+  std::string body;
+  StreamBody stream;   // if set, `body` is not used
+  bool close = false;  // end the connection after this answer
+  std::string detail;  // for the log line alone: why this is no good answer
+};
+
+// {"ok":false,"code":...,"detail":...,"request_id":...}
+std::string error_body(std::string_view code, std::string_view detail, std::string_view request_id);
+
+// "404 Not Found"
+std::string_view status_text(int status);
+
+}  // namespace clawdforge

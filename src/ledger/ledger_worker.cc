@@ -1,0 +1,166 @@
+#include "ledger/ledger_worker.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <iterator>
+
+namespace clawdforge {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+double seconds_since(SteadyTime begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executor,
+                           LedgerWorkerOptions options, Log& log, Metrics& metrics)
+    : driver_(std::move(driver)),
+      executor_(executor),
+      options_(options),
+      log_(log),
+      queued_(metrics.gauge("clawdforge_ledger_queue_jobs",
+                            "Calls to the ledger that wait or are being done.")),
+      commit_seconds_(metrics.durations("clawdforge_ledger_commit_seconds",
+                                        "Duration of one commit to the ledger.")),
+      call_seconds_(metrics.durations("clawdforge_ledger_call_seconds",
+                                      "Duration of a call to the ledger, waiting included.")),
+      committed_(metrics.counter("clawdforge_ledger_committed_jobs_total",
+                                 "Calls to the ledger that went well.")),
+      failed_(metrics.counter("clawdforge_ledger_failed_jobs_total",
+                              "Calls to the ledger that ended in an error, refusals included.")),
+      untidy_(metrics.counter("clawdforge_ledger_failed_checkpoints_total",
+                              "Checkpoints of the ledger that failed.")),
+      mailbox_(options.ledger_jobs_max),
+      thread_([this] { run(); }) {}
+
+void LedgerWorker::stop() {
+  mailbox_.close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void LedgerWorker::submit(Job job) {
+  queued_.add(1);
+  if (mailbox_.put(std::move(job))) return;
+  // NOLINTNEXTLINE(bugprone-use-after-move): what the mailbox refuses stays here
+  job->refuse(ledger_unavailable("the queue is full or closed").error());
+  failed_.increment();
+  std::vector<Job> refused;
+  refused.push_back(std::move(job));
+  answer(std::move(refused));
+}
+
+void LedgerWorker::run() {
+  for (;;) {
+    std::vector<Job> jobs = mailbox_.take_all();
+    if (jobs.empty()) break;
+    for (Jobs rest(jobs); !rest.empty();) {
+      const Jobs part = rest.first(std::min(rest.size(), options_.group_jobs_max));
+      rest = rest.subspan(part.size());
+      std::vector<Job> group(std::move_iterator(part.begin()), std::move_iterator(part.end()));
+      run_group(group);
+      for (const Job& job : group) take_note(*job);
+      answer(std::move(group));
+      tidy(Moment::busy);
+    }
+    if (mailbox_.size() == 0) tidy(Moment::idle);
+  }
+  tidy(Moment::closing);
+  driver_.reset();
+}
+
+void LedgerWorker::run_group(Jobs jobs) {
+  while (!jobs.empty()) {
+    const std::optional<std::size_t> good = attempt_together(jobs);
+    if (!good) return run_each(jobs);
+    if (*good == jobs.size()) return;
+    const Jobs before = jobs.first(*good);
+    if (!before.empty() && attempt_together(before) != before.size()) run_each(before);
+    run_each(jobs.subspan(*good, 1));
+    jobs = jobs.subspan(*good + 1);
+  }
+}
+
+void LedgerWorker::run_each(Jobs jobs) {
+  // Waiting for another program's lock once is enough: the limit holds for all together.
+  std::optional<Error> no_entry;
+  for (Job& job : jobs) {
+    if (no_entry && job->access() == Access::write) {
+      job->refuse(*no_entry);
+      continue;
+    }
+    if (auto begun = driver_->begin(job->access()); !begun) {
+      if (job->access() == Access::write) no_entry = begun.error();
+      job->refuse(std::move(begun.error()));
+      continue;
+    }
+    job->attempt(*driver_);
+    if (job->error() == nullptr) {
+      auto committed = commit(job->access());
+      if (!committed) job->refuse(std::move(committed.error()));
+    }
+    if (job->error() != nullptr) driver_->rollback();
+  }
+}
+
+std::optional<std::size_t> LedgerWorker::attempt_together(Jobs jobs) {
+  const bool writes =
+      std::ranges::any_of(jobs, [](const Job& job) { return job->access() == Access::write; });
+  const Access access = writes ? Access::write : Access::read;
+  if (!driver_->begin(access)) return std::nullopt;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i]->attempt(*driver_);
+    if (jobs[i]->error() == nullptr) continue;
+    driver_->rollback();
+    return i;
+  }
+  if (commit(access)) return jobs.size();
+  driver_->rollback();
+  return std::nullopt;
+}
+
+Result<void> LedgerWorker::commit(Access access) {
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  auto committed = driver_->commit();
+  if (committed && access == Access::write) commit_seconds_.observe(seconds_since(begin));
+  return committed;
+}
+
+void LedgerWorker::answer(std::vector<Job> jobs) {
+  queued_.add(-static_cast<std::int64_t>(jobs.size()));
+  boost::asio::post(executor_, [jobs = std::move(jobs), &histogram = call_seconds_] {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    for (const Job& job : jobs) {
+      histogram.observe(std::chrono::duration<double>(now - job->since()).count());
+      job->answer();
+    }
+  });
+}
+
+void LedgerWorker::take_note(const LedgerJob& job) {
+  const Error* error = job.error();
+  (error == nullptr ? committed_ : failed_).increment();
+  // The others say something about what was asked, not about the ledger.
+  if (error != nullptr && error->kind != Errc::unavailable) return;
+  const bool writes = job.access() == Access::write;
+  std::atomic<bool>& works = writes ? writes_work_ : reads_work_;
+  if (works.exchange(error == nullptr) == (error == nullptr)) return;
+  const std::string_view what = writes ? "writes" : "reads";
+  if (error == nullptr) {
+    log_.info("the ledger works again", {{"for", what}});
+  } else {
+    log_.error("the ledger fails", {{"for", what}, {"detail", std::string_view(error->detail)}});
+  }
+}
+
+void LedgerWorker::tidy(Moment moment) {
+  const auto tidied = driver_->tidy(moment);
+  if (tidied) return;
+  untidy_.increment();
+  log_.warn("a checkpoint of the ledger failed",
+            {{"detail", std::string_view(tidied.error().detail)}});
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,52 @@
+// SqlLedger is the Ledger on a SQL database. Owned by the daemon, used from the io
+// thread; stop() or the destructor finishes what is queued and closes the database, and
+// must come before the end of the io_context.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ledger/ledger.h"
+#include "ledger/ledger_worker.h"
+#include "ledger/sqlite_driver.h"
+
+namespace clawdforge {
+
+class SqlLedger final : public Ledger {
+ public:
+  SqlLedger(std::unique_ptr<SqlDriver> driver, IoExecutor executor, LedgerWorkerOptions options,
+            Log& log, Metrics& metrics)
+      : worker_(std::move(driver), executor, options, log, metrics) {}
+
+  Async<AppList> apps() override;
+  Async<std::int64_t> open_session_count() override;
+  Async<std::int64_t> foreign_change_mark() override;
+  bool is_healthy() const override { return worker_.is_healthy(); }
+
+  Async<void> begin_instance(Instance instance) override;
+  Async<void> end_instance(std::string id, TimePoint at) override;
+  Async<void> beat(std::string instance_id, TimePoint at) override;
+
+  Async<void> add_app(App app) override;
+  Async<void> rotate_app(std::string name, Digest token_digest) override;
+  Async<void> remove_app(std::string name, TimePoint at) override;
+  Async<void> note_use(std::vector<AppUse> uses) override;
+
+  // Blocks until all calls made so far are done; calls made later are refused.
+  void stop() { worker_.stop(); }
+
+ private:
+  LedgerWorker worker_;
+};
+
+struct LedgerOptions {
+  SqliteOptions sqlite;
+  LedgerWorkerOptions worker;
+};
+
+// Opens and migrates the database behind "sqlite:PATH" or "sqlite::memory:". Blocks: for
+// the start of the program. The error's message is one sentence for the operator.
+Result<std::unique_ptr<SqlLedger>> open_ledger(IoExecutor executor, std::string url, Log& log,
+                                               Metrics& metrics, LedgerOptions options = {});
+
+}  // namespace clawdforge

@@ -1,0 +1,26 @@
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/cli.h"
+#include "daemon/serve.h"
+
+using namespace clawdforge;
+
+namespace {
+
+// The client knows nothing of the daemon; what it must know of a local one comes by here.
+Result<GatewayDoor> find_door(const std::string& data_dir) {
+  auto local = find_local_gateway(data_dir);
+  if (!local) return std::unexpected(local.error());
+  return GatewayDoor{local->url, local->tls_cert, std::move(local->admin_token)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "serve") return serve(std::vector<std::string>(argv + 2, argv + argc));
+  if (command == "config") return print_config(std::vector<std::string>(argv + 2, argv + argc));
+  return run_client(argc, argv, find_door);
+}

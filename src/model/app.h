@@ -1,0 +1,35 @@
+// An app is a caller with a token; it is known by its name. Plain records, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/net.h"
+#include "base/secret.h"
+
+namespace clawdforge {
+
+enum class EventFormat { acp, simple };
+
+std::string_view name_of(EventFormat format);
+std::optional<EventFormat> event_format_from(std::string_view name);
+
+struct App {
+  std::string name;
+  Digest token_digest{};
+  std::vector<Cidr> ip_cidrs;  // empty: wherever the gateway itself allows
+  std::optional<EventFormat> event_format;
+  std::optional<std::int64_t> sessions_max;
+  std::optional<std::int64_t> runs_max;
+  TimePoint created_at;
+  std::optional<TimePoint> last_used_at;
+};
+
+// ^[a-z0-9_-]{1,64}$
+bool is_app_name(std::string_view text);
+
+}  // namespace clawdforge

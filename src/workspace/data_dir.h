@@ -1,0 +1,46 @@
+// DataDir is the gateway's own directory: it holds the ledger, the admin token, the port
+// file and, later, everything agents leave on disk. Opening it takes its lock, which
+// ends with the process: one gateway per directory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "base/secret.h"
+
+namespace clawdforge {
+
+class DataDir {
+ public:
+  // Makes the directory (0700) and its parents if they are not there. Errc::conflict when
+  // another gateway has it, Errc::unavailable when it cannot be made or written.
+  static Result<DataDir> open(std::string path);
+  DataDir(DataDir&& other) noexcept;
+  DataDir(const DataDir&) = delete;
+  DataDir& operator=(const DataDir&) = delete;
+  ~DataDir();
+
+  const std::string& path() const { return path_; }
+  std::string admin_token_path() const;
+
+  // What the file holds, for the one who reads it; Errc::not_found when there is none.
+  Result<Secret> read_admin_token() const;
+  // Writes it so that it is there whole or not at all, 0600.
+  Result<void> write_admin_token(const Secret& token) const;
+
+  Result<void> write_port(std::uint16_t port) const;
+  void remove_port() const;
+
+ private:
+  DataDir(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+  std::string path_;
+  int lock_;  // a descriptor; -1 when moved from
+};
+
+// For a client on the same machine: the files of a gateway that may be running.
+Result<Secret> read_admin_token_in(const std::string& data_dir);
+Result<std::uint16_t> read_port_in(const std::string& data_dir);
+
+}  // namespace clawdforge

@@ -1,0 +1,57 @@
+import tempfile
+
+import pytest
+from hypothesis import configuration
+
+from gateway import PROGRAM, Gateway
+
+# What it remembers between runs belongs to the machine, not into the tree.
+configuration.set_hypothesis_home_dir(tempfile.gettempdir() + "/clawdforge-hypothesis")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not PROGRAM.exists():
+        raise pytest.UsageError(f"{PROGRAM} is not there: build it first, or set CLAWDFORGE_BIN")
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(120))
+
+
+@pytest.fixture
+def new_gateway(tmp_path):
+    """Makes gateways that end, and are checked, with the test."""
+    made = []
+
+    def make(*, start=True, **options):
+        gateway = Gateway(tmp_path / f"gateway-{len(made)}", **options)
+        made.append(gateway)
+        return gateway.start() if start else gateway
+
+    yield make
+    failures = []
+    for gateway in made:
+        try:
+            gateway.finish()
+        except AssertionError as failure:
+            failures.append(str(failure))
+    assert not failures, "\n".join(failures)
+
+
+@pytest.fixture
+def gateway(new_gateway):
+    """A gateway for one test alone."""
+    return new_gateway()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One gateway for the tests of a file that leave nothing behind."""
+    gateway = Gateway(tmp_path_factory.mktemp("shared") / "gateway").start()
+    yield gateway
+    gateway.finish()
+
+
+@pytest.fixture(scope="module")
+def shared_app(shared):
+    """The token of an app of the shared gateway."""
+    return shared.mint("shared-app")["token"]

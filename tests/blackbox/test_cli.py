@@ -1,0 +1,151 @@
+"""The command line: it speaks HTTP to a running gateway and finds it by itself."""
+import json
+import re
+import socket
+
+import pytest
+
+from gateway import run_program
+
+TOKEN = re.compile(r"cf_[A-Za-z0-9_-]{43}\n")
+
+
+def cli(gateway, *arguments, env=None):
+    return run_program(*arguments, "--data-dir", gateway.data_dir, home=gateway.root, env=env)
+
+
+def test_version_is_one_line_with_the_version(tmp_path):
+    done = run_program("version", home=tmp_path)
+    assert done.returncode == 0
+    assert re.fullmatch(r"clawdforge \d+\.\d+\.\d+\S*\n", done.stdout)
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--help"], ["serve", "--help"], ["token", "--help"], ["token", "mint", "--help"]])
+def test_help_is_on_stdout_and_no_error(tmp_path, arguments):
+    done = run_program(*arguments, home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "clawdforge" in done.stdout and done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["nonsense"], ["token"], ["token", "nonsense"], ["token", "mint"],
+    ["token", "mint", "a", "b"], ["token", "mint", "a", "--colour", "red"],
+    ["token", "mint", "a", "--max-runs"], ["token", "mint", "a", "--max-runs", "many"],
+    ["token", "rotate"], ["token", "revoke"], ["token", "list", "x"],
+    ["token", "list", "--url", "nonsense"], ["token", "list", "--url", "ftp://127.0.0.1"],
+    ["version", "x"]])
+def test_wrong_usage_is_exit_2_and_said_on_stderr(tmp_path, arguments):
+    done = run_program(*arguments, home=tmp_path, env={"CLAWDFORGE_ADMIN_TOKEN": "x" * 30})
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.strip()
+
+
+def test_mint_prints_the_token_alone_and_the_token_works(gateway):
+    done = cli(gateway, "token", "mint", "by-hand")
+    assert done.returncode == 0, done.stderr
+    assert TOKEN.fullmatch(done.stdout)
+    assert done.stdout.strip() not in done.stderr
+    assert gateway.client(done.stdout.strip()).get("/whoami").json()["name"] == "by-hand"
+
+
+def test_mint_passes_everything_on(gateway):
+    done = cli(gateway, "token", "mint", "full", "--ip-cidrs", "127.0.0.0/8,10.0.0.0/8",
+               "--event-format", "simple", "--max-sessions", "3", "--max-runs=4", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert set(answer) == {"name", "token", "ip_cidrs"}
+    body = gateway.client(answer["token"]).get("/whoami").json()
+    assert body == {"ok": True, "kind": "app", "name": "full",
+                    "ip_cidrs": ["127.0.0.0/8", "10.0.0.0/8"], "event_format": "simple",
+                    "max_sessions": 3, "max_runs": 4}
+
+
+def test_list_shows_the_apps_for_people_and_for_programs(gateway):
+    gateway.mint("one")
+    gateway.mint("two", ip_cidrs=["127.0.0.0/8"])
+    done = cli(gateway, "token", "list")
+    assert done.returncode == 0, done.stderr
+    assert "one" in done.stdout and "two" in done.stdout and "127.0.0.0/8" in done.stdout
+    done = cli(gateway, "token", "list", "--json")
+    assert json.loads(done.stdout) == gateway.admin.get("/admin/tokens").json()
+
+
+def test_rotate_prints_the_new_token_and_revoke_ends_it(gateway):
+    old = gateway.mint("turning")["token"]
+    done = cli(gateway, "token", "rotate", "turning")
+    assert done.returncode == 0 and TOKEN.fullmatch(done.stdout), done.stderr
+    new = done.stdout.strip()
+    assert (gateway.whoami(old), gateway.whoami(new)) == (401, 200)
+    assert cli(gateway, "token", "revoke", "turning").returncode == 0
+    assert gateway.whoami(new) == 401
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["token", "mint", "taken"], "already"), (["token", "mint", "NO"], "name"),
+    (["token", "rotate", "nobody"], None), (["token", "revoke", "nobody"], None),
+    (["token", "mint", "x", "--ip-cidrs", "nonsense"], "ip_cidrs"),
+    (["token", "revoke", "../../healthz"], None), (["token", "revoke", "a b?c#d"], None)])
+def test_a_refusal_of_the_gateway_is_exit_4_with_its_reason(gateway, arguments, word):
+    gateway.mint("taken")
+    done = cli(gateway, *arguments)
+    assert (done.returncode, done.stdout) == (4, ""), done.stderr
+    assert done.stderr.strip()
+    assert word is None or word in done.stderr
+
+
+def test_a_wrong_admin_token_is_exit_4(gateway):
+    done = cli(gateway, "token", "list", env={"CLAWDFORGE_ADMIN_TOKEN": "x" * 30})
+    assert done.returncode == 4
+
+
+def test_no_admin_token_is_exit_3(gateway, tmp_path):
+    done = run_program("token", "list", "--url", gateway.url, "--data-dir", tmp_path / "empty",
+                       home=tmp_path)
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+
+
+def test_no_gateway_is_exit_1(gateway):
+    token = gateway.admin_token
+    gateway.stop()
+    done = cli(gateway, "token", "list", env={"CLAWDFORGE_LISTEN": "127.0.0.1:1"})
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        done = cli(gateway, "token", "list", "--url",
+                   f"http://127.0.0.1:{unused.getsockname()[1]}")
+        assert done.returncode == 1, done.stderr
+    assert token not in done.stderr
+
+
+def test_a_server_error_is_exit_5(new_gateway):
+    gateway = new_gateway(env={"CLAWDFORGE_MAX_CONNECTIONS": "1"})
+    with socket.create_connection(("127.0.0.1", gateway.port)) as held:
+        held.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert held.recv(4096).startswith(b"HTTP/1.1 200")
+        done = cli(gateway, "token", "list")
+        assert done.returncode == 5, done.stderr
+
+
+def test_url_token_and_directory_may_come_from_the_environment(gateway, tmp_path):
+    token = {"CLAWDFORGE_ADMIN_TOKEN": gateway.admin_token}
+    place = {"CLAWDFORGE_DATA_DIR": str(gateway.data_dir)}
+    for env in (place, place | {"CLAWDFORGE_URL": gateway.url},
+                token | {"CLAWDFORGE_URL": gateway.url},
+                token | {"CLAWDFORGE_URL": gateway.url + "/"}):
+        done = run_program("token", "list", "--json", home=tmp_path, env=env)
+        assert done.returncode == 0, (env.keys(), done.stderr)
+        assert json.loads(done.stdout) == {"tokens": []}
+
+
+def test_a_flag_beats_the_environment(gateway, tmp_path):
+    done = run_program("token", "list", "--url", gateway.url, "--data-dir", gateway.data_dir,
+                       home=tmp_path, env={"CLAWDFORGE_URL": "http://127.0.0.1:1",
+                                           "CLAWDFORGE_DATA_DIR": "/nonexistent"})
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_admin_token_is_never_an_argument_of_the_process(gateway):
+    done = cli(gateway, "token", "list", "--admin-token", gateway.admin_token)
+    assert (done.returncode, done.stdout) == (2, "")

@@ -1,0 +1,169 @@
+"""What a watcher reads: /healthz, /readyz, /metrics, /openapi.json."""
+import re
+
+import pytest
+
+from answers import assert_error
+from gateway import run_program
+from wire import GET_HEALTH, Wire, bearer, request
+
+HEALTH_KEYS = {"ok", "version", "claude_present", "claude_version", "acpx_present", "acpx_version",
+               "open_sessions"}
+CODES = {
+    "bad_json", "bad_request", "validation_failed", "body_too_large", "unsupported_content_type",
+    "headers_too_large", "request_timeout", "too_many_connections", "address_not_allowed",
+    "wrong_token_kind", "unauthorized", "too_many_attempts", "path_not_found", "method_not_allowed",
+    "token_not_found", "name_taken", "ledger_unavailable", "draining", "internal",
+    "http_version_not_supported", "uri_too_long", "expectation_failed"}
+METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
+
+
+def test_healthz_has_exactly_its_fields(shared, tmp_path):
+    answer = shared.client().get("/healthz")
+    body = answer.json()
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    assert set(body) == HEALTH_KEYS
+    assert (body["ok"], body["open_sessions"]) == (True, 0)
+    version = run_program("version", home=tmp_path).stdout.strip().split()[-1]
+    assert body["version"] == version
+    for agent in ("claude", "acpx"):
+        assert isinstance(body[f"{agent}_present"], bool)
+        assert isinstance(body[f"{agent}_version"], str)
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/openapi.json"])
+def test_a_token_is_neither_needed_nor_looked_at(shared, path):
+    client = shared.client()
+    for value in (None, "Bearer cf_wrong", "Basic x", ""):
+        headers = {} if value is None else {"Authorization": value}
+        assert client.get(path, headers=headers).status_code == 200
+
+
+def test_wrong_tokens_at_healthz_are_no_failed_attempts(gateway):
+    with Wire(gateway) as wire:
+        for i in range(60):
+            assert wire.ask(request("GET /healthz", bearer(f"cf_{i}"))).status == 200
+    assert gateway.admin.get("/admin/tokens").status_code == 200
+
+
+def test_readyz_is_200_when_it_takes_work(shared):
+    answer = shared.client().get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json()["ok"] is True
+
+
+# Metrics
+
+def families(text):
+    """Type by name, from the # TYPE lines."""
+    return dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
+
+
+def test_metrics_need_no_token_on_loopback_and_take_the_admins(shared):
+    assert shared.client().get("/metrics").status_code == 200
+    assert shared.admin.get("/metrics").status_code == 200
+
+
+def test_metrics_behind_a_proxy_need_the_admin_token(new_gateway):
+    gateway = new_gateway(env={"CLAWDFORGE_TRUSTED_PROXIES": "127.0.0.1/32",
+                               "CLAWDFORGE_ALLOW_CIDRS": "203.0.113.0/24"})
+    far = {"X-Forwarded-For": "203.0.113.7"}
+    app = gateway.mint("watching")["token"]
+    assert_error(gateway.client().get("/metrics", headers=far), 401, "unauthorized")
+    assert_error(gateway.client(app).get("/metrics", headers=far), 403, "wrong_token_kind")
+    assert gateway.admin.get("/metrics", headers=far).status_code == 200
+
+
+@pytest.mark.parametrize("name, kind", [
+    (r"clawdforge_\w*requests\w*", "counter"),
+    (r"clawdforge_\w*request\w*(duration|seconds)\w*", "histogram"),
+    (r"clawdforge_ledger\w*queue\w*", "gauge"),
+    (r"clawdforge_ledger\w*(latency|duration|seconds)\w*", "histogram"),
+    (r"clawdforge_\w*lag\w*", None),
+    (r"clawdforge_\w*connections\w*", "gauge")])
+def test_metrics_have_the_promised_families(shared, name, kind):
+    shared.client().get("/healthz")
+    answer = shared.client().get("/metrics")
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    found = {n: k for n, k in families(answer.text).items() if re.fullmatch(name, n)}
+    assert found and (kind is None or kind in found.values()), families(answer.text)
+
+
+def test_metrics_text_is_well_formed_and_every_family_is_explained(shared):
+    text = shared.client().get("/metrics").text
+    assert text.endswith("\n")
+    helped = set(re.findall(r"^# HELP (\S+) \S", text, re.M))
+    assert set(families(text)) == helped
+    sample = re.compile(r'[a-z0-9_]+(\{([a-z_]+="[^"\n]*",?)*\})? (-?[0-9.e+-]+|\+Inf|NaN)')
+    for line in text.splitlines():
+        assert line.startswith("# ") or sample.fullmatch(line), line
+
+
+def test_requests_are_counted_by_status_and_callers_make_no_labels(gateway):
+    client = gateway.client()
+    client.get("/nowhere-in-particular")
+    client.get("/whoami")
+    text = client.get("/metrics").text
+    counted = re.findall(r'^clawdforge_\w*requests\w*\{([^}]*)\} (\d+)', text, re.M)
+    assert any('"404"' in labels and int(count) == 1 for labels, count in counted), counted
+    assert any('"401"' in labels and int(count) == 1 for labels, count in counted), counted
+    assert "nowhere-in-particular" not in text
+
+
+def test_open_connections_are_counted(gateway):
+    def connections():
+        text = gateway.client().get("/metrics").text
+        gauge, = [name for name, kind in families(text).items()
+                  if "connections" in name and kind == "gauge"]
+        return float(re.search(rf"^{gauge} (\S+)$", text, re.M).group(1))
+    before = connections()
+    held = [Wire(gateway) for _ in range(5)]
+    assert [wire.ask(GET_HEALTH).status for wire in held] == [200] * 5
+    assert connections() >= before + 5
+    for wire in held:
+        wire.socket.close()
+
+
+# The contract, machine-readable
+
+@pytest.fixture(scope="module")
+def openapi(shared):
+    answer = shared.client().get("/openapi.json")
+    assert answer.headers["Content-Type"] == "application/json"
+    return answer.json()
+
+
+def concrete(path):
+    return re.sub(r"\{[^}]+\}", "nobody", path)
+
+
+def test_openapi_names_the_paths_of_this_version(openapi, tmp_path):
+    assert openapi["openapi"].startswith("3.")
+    assert openapi["info"]["version"] in run_program("version", home=tmp_path).stdout
+    assert {"/healthz", "/readyz", "/metrics", "/openapi.json", "/whoami", "/admin/tokens",
+            "/admin/tokens/{name}", "/admin/tokens/{name}/rotate"} <= set(openapi["paths"])
+
+
+def test_every_path_of_openapi_answers_and_refuses_all_other_methods(shared, openapi):
+    client = shared.client()
+    for path, operations in openapi["paths"].items():
+        for method in METHODS:
+            status = client.request(method.upper(), concrete(path)).status_code
+            if method in operations:
+                assert status in (200, 401), (method, path, status)
+            else:
+                assert status == 405, (method, path, status)
+
+
+def test_openapi_lists_every_answer_it_can_give_without_a_token(shared, openapi):
+    client = shared.client()
+    for path, operations in openapi["paths"].items():
+        for method in set(operations) & set(METHODS):
+            status = client.request(method.upper(), concrete(path)).status_code
+            assert str(status) in operations[method]["responses"], (method, path, status)
+
+
+def test_openapi_lists_every_stable_code(shared):
+    text = shared.client().get("/openapi.json").text
+    assert {code for code in CODES if f'"{code}"' not in text} == set()

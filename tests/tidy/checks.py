@@ -1,0 +1,287 @@
+"""Checks on the tree itself. Each takes the root of a tree and gives a list of findings."""
+import re
+
+HEADER_LINES_MAX = 200
+SOURCE_LINES_MAX = 600
+TEST_LINES_MAX = 800
+FUNCTION_LINES_MAX = 70
+BEAST_FILES_MAX = 4
+
+ROOT_FILES = {"CMakeLists.txt", "CMakePresets.json", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
+              "LICENSE", ".clang-format", ".clang-tidy", ".editorconfig", "run", "test"}
+TREES = ("src", "docs", "tests", "bench", "scripts", "cmake", ".ci")
+TEXT_SUFFIXES = {".h", ".cc", ".in", ".py", ".md", ".yaml", ".yml", ".sql", ".cmake", ".json",
+                 ".txt", ".toml", ".sh", ""}
+MAIN_MAY_INCLUDE = {"base", "daemon", "cli"}
+
+
+def sources(root):
+    return sorted(p for p in (root / "src").rglob("*") if p.suffix in (".h", ".cc"))
+
+
+def documents(root):
+    named = [root / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    return sorted((root / "docs").rglob("*.md")) + [p for p in named if p.exists()]
+
+
+def is_test(path):
+    """Tests, and the headers that only tests include."""
+    return re.search(r"_(test\.cc|fixture\.h)$", path.name) is not None or "tests" in path.parts
+
+
+def room_of(root, path):
+    parts = path.relative_to(root / "src").parts
+    return parts[0] if len(parts) > 1 else None
+
+
+def without_fences(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+
+
+# Rooms
+
+def room_table(text):
+    """From the table in docs/architecture.md: for each room the rooms and headers it may use."""
+    lines = text.splitlines()
+    heads = [i for i, line in enumerate(lines)
+             if re.fullmatch(r"\|\s*room\s*\|\s*may include\s*\|\s*never\s*\|", line.strip())]
+    if len(heads) != 1:
+        return {}
+    rows = []
+    for line in lines[heads[0] + 2:]:
+        if not line.startswith("|"):
+            break
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        rows.append((re.findall(r"[a-z]+", cells[0]), cells[1]))
+    rooms = {room for names, _ in rows for room in names}
+    table = {}
+    for names, cell in rows:
+        # "of ledger only `ledger/ledger.h`" opens these headers and not the room.
+        headers = set(re.findall(r"`([a-z]+/\w+\.h)`", cell))
+        words = set(re.findall(r"[a-z]+", re.sub(r"of [a-z]+ only|`[^`]*`", "", cell)))
+        allowed = words & rooms
+        if "all" in words:
+            allowed = rooms - allowed
+        for name in names:
+            table[name] = (allowed | {name}, headers)
+    return table
+
+
+def wrong_includes(root):
+    page = root / "docs" / "architecture.md"
+    table = room_table(page.read_text()) if page.exists() else {}
+    if not table:
+        return ["docs/architecture.md has no single table | room | may include | never |"]
+    found = []
+    for path in sources(root):
+        room = room_of(root, path)
+        place = path.relative_to(root)
+        if room is not None and room not in table:
+            found.append(f"{place}: the room {room} is not in the table of docs/architecture.md")
+            continue
+        rooms, headers = table[room] if room else (MAIN_MAY_INCLUDE, set())
+        if is_test(place):  # may use the real thing behind an interface that it may see
+            rooms = rooms | {header.split("/")[0] for header in headers}
+        for included in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.M):
+            if "/" not in included:
+                found.append(f'{place}: "{included}" does not name its room')
+            elif included.split("/")[0] not in rooms and included not in headers:
+                found.append(f"{place}: may not include {included}")
+    return found
+
+
+# Sizes
+
+def long_files(root):
+    found = []
+    for path in sources(root) + sorted((root / "tests").rglob("*.py")):
+        most = SOURCE_LINES_MAX
+        if is_test(path.relative_to(root)):
+            most = TEST_LINES_MAX
+        elif path.suffix == ".h":
+            most = HEADER_LINES_MAX
+        count = len(path.read_text().splitlines())
+        if count > most:
+            found.append(f"{path.relative_to(root)}: {count} lines, at most {most}")
+    return found
+
+
+def functions_of(text):
+    """(first line, number of lines) of what ends in a lone brace at column 0 or 2.
+
+    Formatted code closes a function with such a brace, and nothing inside it stands as far to
+    the left. Blocks of a function are found too; they are never longer than the function.
+    """
+    lines = text.splitlines()
+    found = []
+    for end, line in enumerate(lines):
+        if line not in ("}", "  }"):
+            continue
+        indent = len(line) - 1
+        begin = end - 1
+        while begin >= 0 and (not lines[begin].strip() or lines[begin].startswith("#")
+                              or len(lines[begin]) - len(lines[begin].lstrip()) > indent):
+            begin -= 1
+        if begin >= 0:
+            found.append((begin + 1, end - begin + 1))
+    return found
+
+
+def long_functions(root):
+    return [f"{path.relative_to(root)}:{line}: a function of {count} lines, at most "
+            f"{FUNCTION_LINES_MAX}"
+            for path in sources(root) for line, count in functions_of(path.read_text())
+            if count > FUNCTION_LINES_MAX]
+
+
+# Words
+
+def _outside_group(path, room):
+    return path.stem not in ("task_group", "task_group_test")
+
+
+def _outside_process(path, room):
+    return room not in ("process", "launcher") and not is_test(path)
+
+
+def _outside_programs(path, room):
+    return room not in ("cli", "daemon", None)
+
+
+def _everywhere(path, room):
+    return True
+
+
+BANNED = [
+    (r"\bdetached\b", _outside_group, "a coroutine belongs to a TaskGroup"),
+    (r"\bsleep_for\b", _everywhere, "wait for a condition with a bound"),
+    (r"\bsystem\s*\(", _everywhere, "no shell"),
+    (r"\butils\b", _everywhere, "name the thing"),
+    (r"\b(?:TODO|FIXME)\b(?!.*#\d+)", _everywhere, "give it an issue's number"),
+    (r"\b(?:class|struct|using|enum|concept)\s+\w*(?:Manager|Helper|Utils?|Impl)\b", _everywhere,
+     "a name that says nothing"),
+    (r"\bstd::cout\b", _outside_programs, "only cli and daemon print"),
+    (r"(?<![.>\w])(?:v?fork|kill|killpg)\s*\(", _outside_process, "processes belong to process/"),
+]
+
+
+def banned_words(root):
+    found = []
+    for path in sources(root):
+        relative = path.relative_to(root)
+        room = room_of(root, path)
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for pattern, applies, instead in BANNED:
+                word = re.search(pattern, line)
+                if word and applies(relative, room):
+                    found.append(f"{relative}:{number}: {word.group().strip()}: {instead}")
+    return found
+
+
+def beast_everywhere(root):
+    users = [p for p in sources(root) if re.search(r"#\s*include\s+<boost/beast", p.read_text())]
+    found = [f"{p.relative_to(root)}: a header outside http shows Beast" for p in users
+             if p.suffix == ".h" and room_of(root, p) != "http"]
+    if len(users) > BEAST_FILES_MAX:
+        names = ", ".join(str(p.relative_to(root)) for p in users)
+        found.append(f"Beast is in more than {BEAST_FILES_MAX} files: {names}")
+    return found
+
+
+def texts(root):
+    """Every text file of the project, but not what was built from it."""
+    found = [root / name for name in ROOT_FILES if (root / name).is_file()]
+    for tree in TREES:
+        found += [p for p in (root / tree).rglob("*") if p.is_file()
+                  and p.suffix in TEXT_SUFFIXES and "__pycache__" not in p.parts]
+    return sorted(found)
+
+
+FOREIGN = re.compile(r"(?<![\w.-])/(?:work|root|farm)/"
+                     r"|\b(?:registry|mirror|proxy|pypi|npm|apt|deb)[\w.-]*\.example\b")
+
+
+def foreign_places(root):
+    """Paths and hosts of the machine that somebody happened to work on."""
+    found = []
+    for path in texts(root):
+        if path == root / "tests" / "tidy" / "checks.py":
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            if place := FOREIGN.search(line):
+                found.append(f"{path.relative_to(root)}:{number}: {place.group()}")
+    return found
+
+
+# Documents
+
+def paths_named(root, text):
+    """What in a document looks like a path of this repository, as paths from the root."""
+    rooms = {p.name for p in (root / "src").glob("*") if p.is_dir()}
+    for word in re.findall(r"`([^`\s]+)`", without_fences(text)):
+        word = word.removeprefix("./").split("#")[0].rstrip(".,;:")
+        if re.search(r"[<>{}…$]|NNNN", word):
+            continue
+        first = word.split("/")[0]
+        if word in ROOT_FILES or (first in TREES and "/" in word):
+            yield word
+        elif first in rooms and re.search(r"\.(h|cc|sql)$", word):
+            yield "src/" + word
+
+
+def dead_paths(root):
+    found = []
+    for page in documents(root):
+        place = page.relative_to(root)
+        text = page.read_text()
+        for path in paths_named(root, text):
+            if not (any(root.glob(path)) if "*" in path else (root / path).exists()):
+                found.append(f"{place}: {path} is not there")
+        for link in re.findall(r"\]\(([^)\s]+)\)", without_fences(text)):
+            if not re.match(r"[a-z]+:|#", link) and not (page.parent / link.split("#")[0]).exists():
+                found.append(f"{place}: the link {link} leads nowhere")
+    return found
+
+
+def titles(root):
+    found = []
+    for page in documents(root):
+        count = len(re.findall(r"^# ", without_fences(page.read_text()), re.M))
+        if count != 1:
+            found.append(f"{page.relative_to(root)}: {count} titles")
+    return found
+
+
+def undocumented_errors(root):
+    code = (root / "src" / "base" / "result.h").read_text()
+    body = re.search(r"enum class Errc \{(.*?)\};", code, re.S).group(1)
+    names = re.findall(r"^\s*([a-z_]+)\b", re.sub(r"//.*", "", body).replace(",", "\n"), re.M)
+    page = root / "docs" / "architecture.md"
+    rows = [line for line in page.read_text().splitlines() if line.startswith("|")] \
+        if page.exists() else []
+    return [f"docs/architecture.md: Errc::{name} is in no table" for name in names
+            if not any(re.search(rf"\b{name}\b", row.split("|")[1]) for row in rows)]
+
+
+def undocumented_limits(root):
+    page = root / "docs" / "operations.md"
+    text = page.read_text() if page.exists() else ""
+    found = []
+    for path in sources(root):
+        if is_test(path.relative_to(root)):
+            continue
+        for name in re.findall(r"\b(k[A-Z]\w*Max)\s*(?:=|\{)", path.read_text()):
+            if not re.search(rf"\b{name}\b", text):
+                found.append(f"docs/operations.md: {name} of {path.relative_to(root)} is not there")
+    return found
+
+
+def undocumented_keys(root, keys):
+    page = root / "docs" / "operations.md"
+    text = page.read_text() if page.exists() else ""
+    return [f"docs/operations.md: CLAWDFORGE_{key.upper()} is not there" for key in keys
+            if not re.search(rf"\bCLAWDFORGE_{key.upper()}\b", text)]
+
+
+CHECKS = [wrong_includes, long_files, long_functions, banned_words, beast_everywhere,
+          foreign_places, dead_paths, titles, undocumented_errors, undocumented_limits]

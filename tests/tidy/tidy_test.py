@@ -1,0 +1,191 @@
+"""The tree keeps its own rules; and every rule is shown to be able to fail."""
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import checks
+
+REPO = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = REPO / os.environ.get("CLAWDFORGE_BIN", "build/release/clawdforge")
+
+ARCHITECTURE = """# Architecture
+
+| room | may include | never |
+| --- | --- | --- |
+| base | – | anything else |
+| http, process | base | model |
+| model | base | I/O |
+| ledger | base, model | each other |
+| forge | base, model, ledger | http, api |
+| api | base, http, forge, and of ledger only `ledger/ledger.h` | process |
+| daemon | all but cli | – |
+| cli | base, http | everything else |
+
+The heart is `forge/apps.cc`.
+
+| Errc | HTTP |
+| --- | --- |
+| invalid | 422 |
+| not_found / gone | 404 / 410 |
+"""
+RESULT = """#pragma once
+enum class Errc {
+  invalid,    // breaks a rule, as in too_large
+  not_found,
+  gone,
+};
+"""
+GOOD = {
+    "docs/architecture.md": ARCHITECTURE,
+    "docs/operations.md": "# Operations\n\n`CLAWDFORGE_MAX_RUNS`; a name has at most `kNameMax`.\n",
+    "README.md": "# It\n\nSee `docs/architecture.md`, [it](docs/operations.md), `src/*/*.h`.\n",
+    "src/base/result.h": RESULT,
+    "src/base/task_group.cc": "// the only place that says detached\n",
+    "src/forge/apps.cc": '#include "forge/apps.h"\n#include "ledger/sql_ledger.h"\n',
+    "src/forge/apps.h": "#pragma once\nconstexpr int kNameMax = 64;\n",
+    "src/api/routes.cc": '#include "ledger/ledger.h"\n#include "forge/apps.h"\n',
+    "src/http/parser.cc": "#include <boost/beast/http.hpp>\n",
+    "src/process/child.cc": "void end() { kill(1, 9); }\n",
+    "src/main.cc": '#include "daemon/serve.h"\nint main() {\n  return 0;\n}\n',
+}
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Makes the small tidy tree with some files changed, and gives its root."""
+    def make(changes=None):
+        for name, text in (GOOD | (changes or {})).items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path
+    return make
+
+
+# The tree
+
+@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
+def test_the_tree_has_no(check):
+    findings = check(REPO)
+    assert not findings, "\n" + "\n".join(findings)
+
+
+def test_every_key_of_the_configuration_is_in_the_operations_page(tmp_path):
+    if not PROGRAM.exists() and "CLAWDFORGE_BIN" not in os.environ:
+        pytest.skip("the program is not built")
+    done = subprocess.run([str(PROGRAM), "config"], env={"HOME": str(tmp_path)}, text=True,
+                          capture_output=True, check=True, timeout=60)
+    keys = re.findall(r"^(?:# )?([a-z_]+) *=", done.stdout, re.M)
+    assert "max_runs" in keys, done.stdout
+    findings = checks.undocumented_keys(REPO, keys)
+    assert not findings, "\n".join(findings)
+
+
+# The checks
+
+@pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
+def test_a_tidy_tree_passes(tree, check):
+    assert check(tree()) == []
+
+
+def name_of(value):
+    """A short id for a parameter of the tests below."""
+    return value.__name__ if callable(value) else value.strip().split("\n")[0][:40]
+
+
+def body(lines):
+    return "".join(f"  x({i});\n" for i in range(lines))
+
+
+@pytest.mark.parametrize("check, name, text, finding", [
+    (checks.wrong_includes, "src/base/x.cc", '#include "model/app.h"\n', "model/app.h"),
+    (checks.wrong_includes, "src/http/x.h", '#include "model/app.h"\n', "model/app.h"),
+    (checks.wrong_includes, "src/process/x.h", '#include "model/app.h"\n', "model/app.h"),
+    (checks.wrong_includes, "src/forge/x.cc", '#  include "http/router.h"\n', "http/router.h"),
+    (checks.wrong_includes, "src/api/x.cc", '#include "ledger/sql_ledger.h"\n', "sql_ledger.h"),
+    (checks.wrong_includes, "src/api/x_test.cc", '#include "agent/x.h"\n', "agent/x.h"),
+    (checks.wrong_includes, "src/daemon/x.cc", '#include "cli/token.h"\n', "cli/token.h"),
+    (checks.wrong_includes, "src/cli/x_test.cc", '#include "forge/apps.h"\n', "forge/apps.h"),
+    (checks.wrong_includes, "src/main.cc", '#include "forge/apps.h"\n', "forge/apps.h"),
+    (checks.wrong_includes, "src/forge/x.cc", '#include "apps.h"\n', "does not name its room"),
+    (checks.wrong_includes, "src/attic/x.cc", "\n", "attic"),
+    (checks.wrong_includes, "docs/architecture.md", "# No table\n", "no single table"),
+    (checks.long_files, "src/base/x.h", "\n" * 201, "201 lines"),
+    (checks.long_files, "src/base/x.cc", "\n" * 601, "601 lines"),
+    (checks.long_files, "src/base/x_test.cc", "\n" * 801, "801 lines"),
+    (checks.long_files, "tests/blackbox/test_x.py", "\n" * 801, "801 lines"),
+    (checks.long_functions, "src/base/x.cc", "void f() {\n" + body(69) + "}\n", "x.cc:1"),
+    (checks.long_functions, "src/base/x.cc",
+     "Result<int> f(int a,\n              int b) {\n" + body(69) + "}\n", "72 lines"),
+    (checks.long_functions, "src/base/x.h",
+     "class X {\n  void f() {\n" + body(69).replace("  x", "    x") + "  }\n};\n", "x.h:2"),
+    (checks.banned_words, "src/base/x.cc", "co_spawn(io, f(), detached);\n", "detached"),
+    (checks.banned_words, "src/base/x.cc", "std::this_thread::sleep_for(1s);\n", "sleep_for"),
+    (checks.banned_words, "src/base/x_test.cc", "std::this_thread::sleep_for(1s);\n", "sleep_for"),
+    (checks.banned_words, "src/base/x.cc", 'system("ls");\n', "system("),
+    (checks.banned_words, "src/base/x.cc", '#include "utils/x.h"\n', "utils"),
+    (checks.banned_words, "src/base/x.cc", "// TODO: later\n", "TODO"),
+    (checks.banned_words, "src/base/x.cc", "// FIXME later\n", "FIXME"),
+    (checks.banned_words, "src/base/x.cc", "class TokenManager {};\n", "TokenManager"),
+    (checks.banned_words, "src/base/x.cc", "struct ServerImpl;\n", "ServerImpl"),
+    (checks.banned_words, "src/base/x.cc", "using StringUtil = int;\n", "StringUtil"),
+    (checks.banned_words, "src/forge/x.cc", "std::cout << 1;\n", "std::cout"),
+    (checks.banned_words, "src/forge/x.cc", "if (fork() == 0) return;\n", "fork("),
+    (checks.banned_words, "src/forge/x.cc", "::kill(pid, SIGTERM);\n", "kill("),
+    (checks.beast_everywhere, "src/forge/x.h", "#include <boost/beast/core.hpp>\n", "x.h"),
+    (checks.foreign_places, "docs/x.md", "# X\n\nIn /" + "work/main.\n", "x.md:3"),
+    (checks.foreign_places, "src/base/x.cc", '"/' + 'root/.cache"\n', "x.cc:1"),
+    (checks.foreign_places, "scripts/get", "curl https://registry.local." + "example/x\n", "get:1"),
+    (checks.dead_paths, "README.md", "# X\n\n`docs/nowhere.md`\n", "docs/nowhere.md"),
+    (checks.dead_paths, "README.md", "# X\n\n`CHANGELOG.md`\n", "CHANGELOG.md"),
+    (checks.dead_paths, "README.md", "# X\n\n`forge/pool.cc`\n", "src/forge/pool.cc"),
+    (checks.dead_paths, "README.md", "# X\n\n`./run`\n", "run"),
+    (checks.dead_paths, "README.md", "# X\n\n`tests/*/x.py`\n", "tests/*/x.py"),
+    (checks.dead_paths, "docs/x.md", "# X\n\n[gone](gone.md#here)\n", "gone.md"),
+    (checks.titles, "docs/x.md", "# One\n\n# Two\n", "2 titles"),
+    (checks.titles, "docs/adr/0001-x.md", "No title\n\n```\n# a comment\n```\n", "0 titles"),
+    (checks.undocumented_errors, "src/base/result.h", RESULT.replace("gone", "lost"), "lost"),
+    (checks.undocumented_limits, "src/http/x.cc", "constexpr int kHeadBytesMax{1};\n",
+     "kHeadBytesMax"),
+    (checks.undocumented_limits, "src/http/x.h", "inline constexpr auto kXMax = 1;\n", "kXMax"),
+], ids=name_of)
+def test_a_check_finds(tree, check, name, text, finding):
+    findings = check(tree({name: text}))
+    assert len(findings) == 1 and finding in findings[0], findings
+
+
+@pytest.mark.parametrize("check, name, text", [
+    (checks.wrong_includes, "src/daemon/x.cc", '#include "api/routes.h"\n#include "http/x.h"\n'),
+    (checks.wrong_includes, "src/base/x.cc", "#include <model/app.h>\n"),
+    (checks.long_functions, "src/base/x.cc", "void f() {\n" + body(68) + "}\n"),
+    (checks.long_functions, "src/base/x.cc", "namespace {\n" + "int x;\n" * 90 + "}  // end\n"),
+    (checks.long_functions, "src/base/x.cc", "constexpr int k[] = {\n" + "    1,\n" * 90 + "};\n"),
+    (checks.banned_words, "src/base/x.cc", "// TODO(#12): later\n"),
+    (checks.banned_words, "src/base/x.cc", "auto now = std::chrono::system_clock::now();\n"),
+    (checks.banned_words, "src/forge/x.cc", "child.kill();\nchild->kill();\nskill(1);\n"),
+    (checks.banned_words, "src/forge/x_test.cc", "::kill(pid, SIGTERM);\n"),
+    (checks.banned_words, "src/forge/x_fixture.h", "if (fork() == 0) return;\n"),
+    (checks.banned_words, "src/cli/x.cc", "std::cout << 1;\n"),
+    (checks.beast_everywhere, "src/http/x.h", "#include <boost/beast/core.hpp>\n"),
+    (checks.dead_paths, "README.md", "# X\n\n```\n`docs/none.md`\n```\n`src/<room>/x.h` `a/b`\n"),
+    (checks.undocumented_limits, "src/http/x_test.cc", "constexpr int kTestMax = 1;\n"),
+], ids=name_of)
+def test_a_check_leaves_alone(tree, check, name, text):
+    assert check(tree({name: text})) == []
+
+
+def test_a_fifth_file_with_beast_is_one_too_many(tree):
+    beast = "#include <boost/beast/http.hpp>\n"
+    root = tree({f"src/http/x{i}.cc": beast for i in range(3)})
+    assert checks.beast_everywhere(root) == []
+    root = tree({"src/http/x3.cc": beast})
+    assert len(checks.beast_everywhere(root)) == 1
+
+
+def test_a_key_that_is_not_in_the_operations_page_is_found(tree):
+    root = tree()
+    assert checks.undocumented_keys(root, ["max_runs"]) == []
+    assert len(checks.undocumented_keys(root, ["max_runs", "max_run"])) == 1
