@@ -53,7 +53,7 @@ class Gateway:
     def __init__(self, folder: pathlib.Path, log_level: str):
         self.folder = folder
         self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--listen", "127.0.0.1:0", "--data-dir", folder,
+            [*pinned(0), PROGRAM, "serve", "--listen", "127.0.0.1:0", "--data-dir", folder,
              "--log-level", log_level],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         line = self.process.stdout.readline()
@@ -90,10 +90,13 @@ class Nginx:
                 location /whoami {{ default_type application/json; return 200 '{body}'; }}
               }}
             }}""")
-        self.process = subprocess.Popen(["nginx", "-p", folder, "-c", config],
+        self.process = subprocess.Popen([*pinned(0), "nginx", "-p", folder, "-c", config],
                                         stderr=subprocess.DEVNULL)
         wait_for(self.port)
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        deadline = time.monotonic() + 10
+        while not children.read_text() and time.monotonic() < deadline:
+            pass  # the worker is about to be forked
         self.pid = int(children.read_text().split()[0])
 
     def stop(self) -> None:
@@ -101,11 +104,16 @@ class Nginx:
         self.process.wait(timeout=10)
 
 
+def pinned(core: int) -> list[str]:
+    """Server and load generator each on a core of their own, where there are two."""
+    return ["taskset", "-c", str(core)] if (os.cpu_count() or 1) >= 2 else []
+
+
 def load(server, seconds: int, token: str) -> tuple[float, float]:
     """Requests per second, and per second of server CPU."""
     before = cpu_seconds(server.pid)
     output = subprocess.run(
-        ["wrk", "-t1", "-c64", f"-d{seconds}s", "-H", f"Authorization: Bearer {token}",
+        [*pinned(1), "wrk", "-t1", "-c64", f"-d{seconds}s", "-H", f"Authorization: Bearer {token}",
          f"http://127.0.0.1:{server.port}/whoami"],
         check=True, capture_output=True, text=True).stdout
     spent = cpu_seconds(server.pid) - before
@@ -124,9 +132,12 @@ def throughput(folder: pathlib.Path, rounds: int, seconds: int, log_level: str) 
     body = urllib.request.urlopen(request).read().decode()
     nginx = Nginx(folder / f"nginx-{log_level}", body)
     ours, theirs = [], []
-    for _ in range(rounds):
-        ours.append(load(gateway, seconds, token))
+    for turn in range(rounds):
+        if turn % 2 == 0:
+            ours.append(load(gateway, seconds, token))
         theirs.append(load(nginx, seconds, token))
+        if turn % 2 == 1:
+            ours.append(load(gateway, seconds, token))
     gateway.stop()
     nginx.stop()
     ratios = [a[1] / b[1] for a, b in zip(ours, theirs)]
@@ -166,8 +177,8 @@ def memory(folder: pathlib.Path, count: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--connections", type=int, default=5000)
     parser.add_argument("--only", choices=["throughput", "memory"])
     options = parser.parse_args()

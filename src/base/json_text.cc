@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace clawdforge {
@@ -33,21 +34,36 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return length;
 }
 
+// Stands for itself in a JSON string.
+bool is_plain(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
+// Appends the character at text[at], which is not ASCII, or its replacement. Gives the
+// place behind it.
+std::size_t append_repaired(std::string& out, std::string_view text, std::size_t at) {
+  const std::size_t length = utf8_length(text, at);
+  if (length == 0) {
+    out += "\xef\xbf\xbd";
+    return at + 1;
+  }
+  out.append(text, at, length);
+  return at + length;
+}
+
 }  // namespace
 
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (std::size_t i = 0; i < text.size();) {
+    const auto plain = std::ranges::find_if_not(text.substr(i), is_plain) - text.substr(i).begin();
+    out.append(text, i, static_cast<std::size_t>(plain));
+    i += static_cast<std::size_t>(plain);
+    if (i == text.size()) break;
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte >= 0x80) {
-      const std::size_t length = utf8_length(text, i);
-      if (length == 0) {
-        out += "\xef\xbf\xbd";
-        ++i;
-      } else {
-        out.append(text, i, length);
-        i += length;
-      }
+      i = append_repaired(out, text, i);
       continue;
     }
     if (byte == '"' || byte == '\\') {
@@ -55,10 +71,8 @@ void append_json_string(std::string& out, std::string_view text) {
       out += text[i];
     } else if (byte == '\n') {
       out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
     } else {
-      out += text[i];
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
     }
     ++i;
   }
@@ -66,9 +80,14 @@ void append_json_string(std::string& out, std::string_view text) {
 }
 
 void append_printable(std::string& out, std::string_view text) {
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += (byte < 0x20 || byte == 0x7f) ? '?' : c;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte >= 0x80) {
+      i = append_repaired(out, text, i);
+      continue;
+    }
+    out += (byte < 0x20 || byte == 0x7f) ? '?' : text[i];
+    ++i;
   }
 }
 

@@ -11,7 +11,8 @@ namespace clawdforge {
 // become U+FFFD, so the result is always valid JSON.
 void append_json_string(std::string& out, std::string_view text);
 
-// Appends `text` with control characters replaced by '?': one line stays one line.
+// Appends `text` with control characters replaced by '?', so that one line stays one
+// line, and with bytes that are not valid UTF-8 repaired as above.
 void append_printable(std::string& out, std::string_view text);
 
 }  // namespace clawdforge

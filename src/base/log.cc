@@ -1,10 +1,11 @@
 #include "base/log.h"
 
-#include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 
 #include "base/json_text.h"
@@ -31,29 +32,50 @@ std::string_view name_of(LogLevel level) {
   return "error";
 }
 
+void append_digits(std::string& line, int number, int width) {
+  std::array<char, 4> digits;
+  for (int i = width - 1; i >= 0; --i, number /= 10) {
+    digits[static_cast<std::size_t>(i)] = static_cast<char>('0' + number % 10);
+  }
+  line.append(digits.data(), static_cast<std::size_t>(width));
+}
+
 void append_time(std::string& line, std::int64_t unix_milliseconds) {
   const time_t seconds = unix_milliseconds / 1000;
   tm utc{};
   gmtime_r(&seconds, &utc);
-  fmt::format_to(std::back_inserter(line), "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z",
-                 utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min,
-                 utc.tm_sec, unix_milliseconds % 1000);
+  append_digits(line, utc.tm_year + 1900, 4);
+  append_digits(line += '-', utc.tm_mon + 1, 2);
+  append_digits(line += '-', utc.tm_mday, 2);
+  append_digits(line += 'T', utc.tm_hour, 2);
+  append_digits(line += ':', utc.tm_min, 2);
+  append_digits(line += ':', utc.tm_sec, 2);
+  append_digits(line += '.', static_cast<int>(unix_milliseconds % 1000), 3);
+  line += 'Z';
 }
 
 void append_value(std::string& line, const LogField& field, bool quoted) {
+  std::array<char, 512> digits;  // room for any double in plain notation
+  char* const first = digits.data();
+  char* const last = first + digits.size();
   if (const auto* text = std::get_if<std::string_view>(&field.value)) {
-    if (quoted || text->find_first_of(" \"=\n\r\t\\") != text->npos || text->empty()) {
+    if (quoted || text->find_first_of(" \"=\n\r\t\\") != text->npos) {
       append_json_string(line, *text);
     } else {
       append_printable(line, *text);
     }
-    return;
+  } else if (const auto* number = std::get_if<std::int64_t>(&field.value)) {
+    line.append(first, std::to_chars(first, last, *number).ptr);
+  } else if (const auto* real = std::get_if<double>(&field.value)) {
+    line.append(first, std::to_chars(first, last, *real, std::chars_format::fixed, 3).ptr);
+  } else {
+    line += std::get<bool>(field.value) ? "true" : "false";
   }
-  auto out = std::back_inserter(line);
-  if (const auto* number = std::get_if<std::int64_t>(&field.value))
-    fmt::format_to(out, "{}", *number);
-  if (const auto* real = std::get_if<double>(&field.value)) fmt::format_to(out, "{:.3f}", *real);
-  if (const auto* flag = std::get_if<bool>(&field.value)) fmt::format_to(out, "{}", *flag);
+}
+
+bool is_empty(const LogField& field) {
+  const auto* text = std::get_if<std::string_view>(&field.value);
+  return text != nullptr && text->empty();
 }
 
 }  // namespace
@@ -65,20 +87,24 @@ std::string render_log_line(LogFormat format, LogLevel level, std::int64_t unix_
   if (format == LogFormat::json) {
     line += R"({"time":")";
     append_time(line, unix_milliseconds);
-    fmt::format_to(std::back_inserter(line), R"(","level":"{}","message":)", name_of(level));
+    line.append(R"(","level":")").append(name_of(level)).append(R"(","message":)");
     append_json_string(line, message);
     for (const LogField& field : fields) {
-      fmt::format_to(std::back_inserter(line), R"(,"{}":)", field.key);
+      if (is_empty(field)) continue;
+      line.append(",\"").append(field.key).append("\":");
       append_value(line, field, true);
     }
     line += '}';
     return line;
   }
   append_time(line, unix_milliseconds);
-  fmt::format_to(std::back_inserter(line), " {:5} ", name_of(level));
+  constexpr std::size_t kLevelWidth = 5;
+  line.append(" ").append(name_of(level));
+  line.append(kLevelWidth + 1 - name_of(level).size(), ' ');
   append_printable(line, message);
   for (const LogField& field : fields) {
-    fmt::format_to(std::back_inserter(line), " {}=", field.key);
+    if (is_empty(field)) continue;
+    line.append(" ").append(field.key).append("=");
     append_value(line, field, false);
   }
   return line;

@@ -19,7 +19,7 @@ namespace clawdforge {
 enum class LogLevel { debug, info, warn, error };
 enum class LogFormat { text, json };
 
-// One "key": value of a line. The key is a literal of ours.
+// One "key": value of a line. The key is a literal of ours. An empty text is left out.
 struct LogField {
   std::string_view key;
   std::variant<std::string_view, std::int64_t, double, bool> value;

@@ -23,6 +23,20 @@ TEST(LogLine, AsTextStaysOnOneLineWhateverIsInIt) {
   EXPECT_EQ(line, R"(2023-11-14T22:13:20.000Z info  hello?world path="a b" plain=x)");
 }
 
+TEST(LogLine, RepairsACharacterThatWasCutOff) {
+  const std::string line =
+      render_log_line(LogFormat::text, LogLevel::info, 0, "ab\xf0\x90\x80", {});
+  EXPECT_TRUE(line.ends_with("ab\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd")) << line;
+}
+
+TEST(LogLine, LeavesEmptyTextsOut) {
+  const std::string_view none;
+  EXPECT_EQ(render_log_line(LogFormat::json, LogLevel::info, 0, "m", {{"a", none}, {"b", true}}),
+            R"({"time":"1970-01-01T00:00:00.000Z","level":"info","message":"m","b":true})");
+  EXPECT_EQ(render_log_line(LogFormat::text, LogLevel::info, 0, "m", {{"a", none}, {"b", true}}),
+            "1970-01-01T00:00:00.000Z info  m b=true");
+}
+
 TEST(LogLine, RepairsBytesThatAreNotUtf8) {
   const std::string line = render_log_line(LogFormat::json, LogLevel::info, 0, "\xff\xc3\xa9", {});
   EXPECT_NE(line.find("\"message\":\"\xef\xbf\xbd\xc3\xa9\""), std::string::npos) << line;

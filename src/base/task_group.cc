@@ -43,6 +43,7 @@ void TaskGroup::spawn(Task<void> task) {
 }
 
 void TaskGroup::cancel() {
+  assert(executor_.running_in_this_thread());
   cancelled_ = true;
   // A member may end, and leave the list, while it is being told.
   for (auto next = members_.begin(); next != members_.end();) {

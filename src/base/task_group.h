@@ -23,7 +23,8 @@ class TaskGroup {
   // defect of ours and leaves io_context::run() too, unless it is the cancellation.
   void spawn(Task<void> task);
 
-  // Asks every member to stop. Must not be called from inside a member.
+  // Asks every member to stop. Must be called from a coroutine or handler of the io
+  // thread that is no member: Asio's cancellation is posted, and must not outlive it.
   void cancel();
 
   // Waits until the last member has ended. One waiter at a time.

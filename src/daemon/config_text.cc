@@ -52,7 +52,10 @@ std::unexpected<Error> refuse_config(std::string_view sentence) {
 
 std::string shortened(std::string_view text) {
   if (text.size() <= kShownBytesMax) return std::string(text);
-  return std::string(text.substr(0, kShownBytesMax)) + "...";
+  std::size_t end = kShownBytesMax;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;  // in a character
+  return std::string(text.substr(0, end)) + "...";
 }
 
 std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", shortened(text)); }

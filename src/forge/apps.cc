@@ -137,7 +137,7 @@ std::vector<App> Apps::list() const {
 Async<void> Apps::note_uses() {
   std::vector<AppUse> uses;
   for (auto& [digest, known] : by_digest_) {
-    if (known.is_noted) continue;
+    if (known.is_noted || !known.last_used_at) continue;
     uses.push_back({known.app->name, *known.last_used_at});
     known.is_noted = true;
   }
