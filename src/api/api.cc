@@ -1,18 +1,23 @@
 #include "api/api.h"
 
+#include <algorithm>
+
 #include "api/json_body.h"
 #include "api/problem.h"
 
 namespace clawdforge {
 namespace {
 
+constexpr const char* kForwardingHeaders[] = {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"};
 constexpr std::chrono::seconds kDrainRetryAfter{5};
 constexpr std::size_t kIgnoredBodyBytesMax = 64 * 1024;
 
 // A proxy that nobody declared trusted makes the whole world look like loopback; what
 // it forwards at least says so.
 bool is_local(const Request& request, const IpAddress& origin) {
-  return origin.is_loopback() && !request.header("X-Forwarded-For") && !request.header("Forwarded");
+  return origin.is_loopback() && std::ranges::none_of(kForwardingHeaders, [&](const char* name) {
+           return request.header(name).has_value();
+         });
 }
 
 bool takes(Permit permit, CallerKind kind) {

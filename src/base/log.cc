@@ -1,8 +1,10 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -16,7 +18,10 @@ namespace {
 // So long the writer lets lines gather before it writes them: being woken for each
 // costs more than the line itself.
 constexpr std::chrono::milliseconds kGather{5};
-constexpr std::size_t kLogBytesMax = 1024 * 1024;  // waiting to be written
+constexpr std::size_t kPipeBytes = 4096;  // a pipe that is ready takes so many without waiting
+constexpr std::chrono::milliseconds kStallLook{100};
+constexpr std::chrono::milliseconds kLastWordsMax{1000};  // for a stalled reader, at the end
+constexpr std::size_t kLogBytesMax = 1024 * 1024;         // waiting to be written
 
 std::string_view name_of(LogLevel level) {
   switch (level) {
@@ -153,13 +158,33 @@ void Log::write_out() {
       lines.swap(lines_);
     }
     std::string_view rest = lines;
-    while (!rest.empty()) {
-      const ssize_t count = ::write(STDERR_FILENO, rest.data(), rest.size());
-      if (count < 0 && errno == EINTR) continue;
+    while (!rest.empty() && may_write()) {
+      // No more than a pipe takes at once, and no half line if it can be helped.
+      std::string_view piece = rest.substr(0, kPipeBytes);
+      if (piece.size() < rest.size() && piece.rfind('\n') != piece.npos) {
+        piece = piece.substr(0, piece.rfind('\n') + 1);
+      }
+      const ssize_t count = ::write(STDERR_FILENO, piece.data(), piece.size());
+      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (count <= 0) break;  // nobody reads us; there is no other place to complain
       rest.remove_prefix(static_cast<std::size_t>(count));
     }
+    if (!rest.empty()) {
+      const Lock lock(mutex_);
+      lines_dropped_ += std::ranges::count(rest, '\n');
+    }
   }
+}
+
+// Waits until stderr takes something. False: we are ending, and it has not for too long.
+bool Log::may_write() {
+  for (std::chrono::milliseconds waited{0}; waited < kLastWordsMax;) {
+    pollfd stderr_ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (::poll(&stderr_ready, 1, static_cast<int>(kStallLook.count())) != 0) return true;
+    const Lock lock(mutex_);
+    if (is_ending_) waited += kStallLook;
+  }
+  return false;
 }
 
 std::int64_t Log::lines_dropped() const {

@@ -28,7 +28,7 @@ struct LogField {
 class Log {
  public:
   Log(LogLevel level, LogFormat format);
-  ~Log();  // what was logged is written first
+  ~Log();  // what was logged is written first, if stderr takes it within a second
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
@@ -53,6 +53,7 @@ class Log {
 
  private:
   void write_out();
+  bool may_write();
 
   const LogLevel level_;
   const LogFormat format_;

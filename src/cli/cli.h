@@ -15,6 +15,8 @@ struct GatewayDoor {
   std::string url;
   std::string pinned_cert;
   Secret admin_token;
+  bool is_token_from_file = false;  // then it is for the gateway of this machine only
+  bool is_running = false;
 };
 using FindDoor = std::function<Result<GatewayDoor>(const std::string& data_dir)>;
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/net.h"
 #include "http/client.h"
 
 namespace clawdforge {
@@ -39,19 +40,34 @@ std::string sentence_of(const ClientAnswer& answer) {
   return fmt::format("the answer was HTTP {}", answer.status);
 }
 
+// A token must not end up with a stranger: on a port that a gateway has left, or on
+// another host than the one whose file it comes from.
+std::optional<int> check(const GatewayCall& to, const GatewayDoor& door,
+                         const ServerAddress& address) {
+  if (to.url.empty() && !door.is_running) {
+    return complain(kExitNoAnswer, "no gateway runs on this data directory.");
+  }
+  if (door.admin_token.empty()) {
+    return complain(kExitNoToken,
+                    "no admin token was found; start the gateway once, or set "
+                    "CLAWDFORGE_ADMIN_TOKEN.");
+  }
+  const auto host = IpAddress::parse(address.host == "localhost" ? "127.0.0.1" : address.host);
+  if (door.is_token_from_file && !to.url.empty() && !(host && host->is_loopback())) {
+    return complain(kExitNoToken,
+                    "the admin token of this machine is not sent to another one; set "
+                    "CLAWDFORGE_ADMIN_TOKEN to that gateway's.");
+  }
+  return std::nullopt;
+}
+
 Outcome call(const GatewayCall& to, std::string method, std::string target, std::string body) {
   auto door = to.find_door(to.data_dir);
   if (!door) return {complain(kExitUsage, door.error().message), {}, {}};
   auto address = parse_server_url(to.url.empty() ? door->url : to.url);
   if (!address) return {complain(kExitUsage, address.error().message), {}, {}};
+  if (const auto refused = check(to, *door, *address)) return {*refused, {}, {}};
   if (to.url.empty()) address->pinned_cert = door->pinned_cert;
-  if (door->admin_token.empty()) {
-    return {complain(kExitNoToken,
-                     "no admin token was found; start the gateway once, or set "
-                     "CLAWDFORGE_ADMIN_TOKEN."),
-            {},
-            {}};
-  }
   ClientRequest request{.method = std::move(method),
                         .target = std::move(target),
                         .token = std::move(door->admin_token),

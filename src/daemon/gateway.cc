@@ -10,6 +10,7 @@
 #include "api/token_routes.h"
 #include "base/tokens.h"
 #include "base/version.h"
+#include "daemon/process_setup.h"
 
 namespace clawdforge {
 namespace {
@@ -45,9 +46,23 @@ Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
       .set(1);
 }
 
+// As configured, or as many as there are descriptors for: a connection that cannot be
+// accepted waits without an answer.
+std::size_t Gateway::connections_max() const {
+  constexpr std::size_t kOtherDescriptors = 128;  // the ledger, the surplus connections, spare ones
+  const auto wanted = static_cast<std::size_t>(around_.config.connections_max);
+  const std::size_t limit = descriptors_max();
+  const std::size_t possible = limit > kOtherDescriptors ? limit - kOtherDescriptors : 1;
+  if (wanted <= possible) return wanted;
+  around_.log.warn("the limit on descriptors allows fewer connections than configured",
+                   {{"configured", static_cast<std::int64_t>(wanted)},
+                    {"allowed", static_cast<std::int64_t>(possible)}});
+  return possible;
+}
+
 ServerOptions Gateway::server_options() const {
   ServerOptions options;
-  options.connections_max = static_cast<std::size_t>(around_.config.connections_max);
+  options.connections_max = connections_max();
   options.tls_cert = around_.config.tls_cert;
   options.tls_key = around_.config.tls_key;
   // The id's random tail tells the requests of two lives of the gateway apart. Short: with

@@ -51,6 +51,7 @@ class Gateway {
   Task<void> watch_for_second_signal();
   Task<void> measure_loop_lag();
   Async<void> drain();
+  std::size_t connections_max() const;
   ServerOptions server_options() const;
   Endpoints endpoints();
 

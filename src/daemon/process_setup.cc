@@ -55,6 +55,12 @@ void prepare_process() {
   raise_descriptor_limit();
 }
 
+std::size_t descriptors_max() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kDescriptorsMax;
+  return std::min(limit.rlim_cur, kDescriptorsMax);
+}
+
 bool wants_help(const std::vector<std::string>& flags) {
   return std::ranges::any_of(flags, [](const std::string& flag) { return flag == "--help"; });
 }

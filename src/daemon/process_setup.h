@@ -14,6 +14,9 @@ std::map<std::string, std::string> environment_variables();
 // hangs up is an error value, not a signal.
 void prepare_process();
 
+// How many descriptors this process may have open.
+std::size_t descriptors_max();
+
 bool wants_help(const std::vector<std::string>& flags);
 int print_serve_help();
 

@@ -69,6 +69,10 @@ Result<void> run_gateway(const Config& config, Log& log) {
   Metrics metrics;
   auto data_dir = DataDir::open(config.data_dir);
   if (!data_dir) return std::unexpected(data_dir.error());
+  if (!data_dir->is_private()) {
+    log.warn("other users of this machine can look into the data directory; chmod 700 it",
+             {{"path", std::string_view(data_dir->path())}});
+  }
   auto digest = admin_digest(config, *data_dir, ids, log);
   if (!digest) return std::unexpected(digest.error());
 
@@ -83,9 +87,25 @@ Result<void> run_gateway(const Config& config, Log& log) {
                           if (thrown) std::rethrow_exception(thrown);
                           outcome = std::move(result);
                         });
-  io.run();
+  try {
+    io.run();
+  } catch (const std::exception& exception) {
+    // A defect. Nothing can be taken apart in order any more, and nothing needs to be:
+    // what was acknowledged is committed.
+    std::fprintf(stderr, "clawdforge: a defect ends the gateway: %s\n", exception.what());
+    std::_Exit(kExitFailedStart);
+  }
   if (!outcome) return fail(Errc::internal, "internal", "The gateway ended before it had started.");
   return *outcome;
+}
+
+int serve_with(const Config& config) {
+  Log log(config.log_level, config.log_format);
+  for (const std::string& warning : config.warnings) log.warn(warning);
+  const auto ran = run_gateway(config, log);
+  if (ran) return 0;
+  const bool is_config = ran.error().kind == Errc::invalid;
+  return refuse(is_config ? kExitBadConfig : kExitFailedStart, ran.error());
 }
 
 }  // namespace
@@ -95,11 +115,14 @@ int serve(std::vector<std::string> flags) {
   const auto config = read_config(std::move(flags));
   if (!config) return refuse(kExitBadConfig, config.error());
   prepare_process();
-  Log log(config->log_level, config->log_format);
-  for (const std::string& warning : config->warnings) log.warn(warning);
-  const auto ran = run_gateway(*config, log);
-  if (ran) return 0;
-  return refuse(ran.error().kind == Errc::invalid ? kExitBadConfig : kExitFailedStart, ran.error());
+  try {
+    return serve_with(*config);
+  } catch (const std::exception& exception) {
+    // The system refused a thread, a descriptor or memory before there was a gateway.
+    Error error;
+    error.message = fmt::format("The gateway cannot start: {}.", exception.what());
+    return refuse(kExitFailedStart, error);
+  }
 }
 
 int print_config(std::vector<std::string> flags) {
@@ -119,12 +142,14 @@ Result<LocalGateway> find_local_gateway(const std::string& data_dir) {
   auto config = read_config(std::move(flags));
   if (!config) return std::unexpected(config.error());
   LocalGateway local;
+  local.is_running = is_data_dir_in_use(config->data_dir);
   local.tls_cert = config->tls_cert;
   local.admin_token = std::move(config->admin_token);
   if (local.admin_token.empty()) {
     auto token = read_admin_token_in(config->data_dir);
     if (!token && token.error().kind != Errc::not_found) return std::unexpected(token.error());
     if (token) local.admin_token = std::move(*token);
+    local.is_token_from_file = token.has_value();
   }
   // A gateway that listens everywhere is reached on loopback.
   std::string host = config->listen.host;

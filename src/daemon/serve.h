@@ -21,6 +21,8 @@ struct LocalGateway {
   std::string url;
   std::string tls_cert;
   Secret admin_token;  // empty: none was found
+  bool is_token_from_file = false;
+  bool is_running = false;  // else the port may be somebody else's by now
 };
 Result<LocalGateway> find_local_gateway(const std::string& data_dir);
 

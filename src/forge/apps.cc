@@ -44,10 +44,14 @@ Async<void> Apps::reload() {
     fresh.insert_or_assign(digest, std::move(known));
   }
   by_digest_ = std::move(fresh);
+  std::vector<std::string> unreadable;
   for (const UnreadableApp& row : rows->unreadable) {
+    unreadable.push_back(row.name);
+    if (std::ranges::find(unreadable_, row.name) != unreadable_.end()) continue;
     log_.warn("an app's row cannot be understood, so its token does not work",
               {{"app", std::string_view(row.name)}, {"why", std::string_view(row.reason)}});
   }
+  unreadable_ = std::move(unreadable);
   co_return Result<void>{};
 }
 

@@ -79,6 +79,7 @@ class Apps {
   IdSource& ids_;
   Log& log_;
   Table by_digest_;
+  std::vector<std::string> unreadable_;  // names whose rows were complained about
 };
 
 }  // namespace clawdforge

@@ -12,6 +12,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <charconv>
+#include <memory>
 #include <optional>
 
 #include "base/tokens.h"
@@ -63,17 +64,21 @@ Task<error_code> transfer(Stream* stream, const std::string* request, ClientAnsw
 
 error_code prepare_tls(asio::ssl::context& context, const ServerAddress& address) {
   error_code error;
+  context.set_verify_mode(asio::ssl::verify_peer);
   if (address.pinned_cert.empty()) {
     context.set_default_verify_paths(error);
-  } else {
-    context.load_verify_file(address.pinned_cert, error);
+    return error;
   }
-  context.set_verify_mode(asio::ssl::verify_peer);
-  if (!address.pinned_cert.empty()) {
-    // The file itself is the anchor, also when it is a leaf and not an authority.
-    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.native_handle()),
-                                X509_V_FLAG_PARTIAL_CHAIN);
-  }
+  // The file's first certificate, the gateway's own, is the anchor, though it may be no
+  // authority. Not the others: they stand for whatever their authority signs.
+  const std::unique_ptr<BIO, decltype(&BIO_free)> file(
+      BIO_new_file(address.pinned_cert.c_str(), "r"), BIO_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> own(
+      file ? PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr) : nullptr, X509_free);
+  if (!own) return asio::error::invalid_argument;
+  X509_STORE_add_cert(SSL_CTX_get_cert_store(context.native_handle()), own.get());
+  X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.native_handle()),
+                              X509_V_FLAG_PARTIAL_CHAIN);
   return error;
 }
 

@@ -23,11 +23,26 @@ constexpr std::size_t kJoinBytesMax = 64 * 1024;  // a body up to this goes out 
 constexpr int kExchangesInARowMax = 32;  // of one pipelining caller, then others have a turn
 constexpr std::size_t kLoggedPathBytesMax = 200;
 
+// Never sent; the log and the metrics tell by it that nobody was there any more.
+constexpr int kCallerGone = 499;
+constexpr Fault kGone{kCallerGone, "caller_gone", "The caller has gone."};
 constexpr Fault kTimeout{408, "request_timeout", "The request did not arrive in time."};
 constexpr Fault kFull{503, "too_many_connections",
                       "The gateway has all the connections it takes; try again shortly."};
 constexpr Fault kTooLarge{413, "body_too_large", "The request's body is too large."};
 constexpr Fault kInternal{500, "internal", "Something went wrong on our side."};
+
+// A request under way, as drain() counts them, however its coroutine ends.
+class BusyMark {
+ public:
+  explicit BusyMark(std::size_t& count) : count_(count) { ++count_; }
+  ~BusyMark() { --count_; }
+  BusyMark(const BusyMark&) = delete;
+  BusyMark& operator=(const BusyMark&) = delete;
+
+ private:
+  std::size_t& count_;
+};
 
 bool is_sane_id(std::string_view id) {
   constexpr std::size_t kIdBytesMax = 128;
@@ -115,7 +130,7 @@ class StreamConnection final : public Connection, private BodyWriter {
   Task<bool> send_stream(Response* response);
   Task<bool> read_more();
   Task<bool> send(std::string_view bytes);
-  Task<void> linger();
+  Task<void> end();
   Async<void> write(std::string bytes) override;
 
   std::optional<Fault> begin(Exchange& exchange, RequestParser& parser, Request& request);
@@ -164,13 +179,11 @@ Task<void> StreamConnection<Stream>::serve() {
       in_a_row = 0;
       co_await asio::post(kAwait);
     }
-    ++context_.busy;
     auto one = exchange();
-    const bool go_on = co_await std::move(one);
-    --context_.busy;
-    if (!go_on) break;
+    if (!co_await std::move(one)) break;
   }
-  if (linger_) co_await linger();
+  auto ending = end();
+  co_await std::move(ending);
 }
 
 template <class Stream>
@@ -250,6 +263,8 @@ std::optional<Fault> StreamConnection<Stream>::begin(Exchange& exchange, Request
 // Reads one request and answers it. False: it was the connection's last.
 template <class Stream>
 Task<bool> StreamConnection<Stream>::exchange() {
+  const BusyMark busy(context_.busy);
+  timed_out_ = false;
   Exchange exchange;
   exchange.begun = steady_clock::now();
   enter(Phase::reading, exchange.begun + context_.options.head_read_max);
@@ -289,21 +304,28 @@ Task<bool> StreamConnection<Stream>::exchange() {
       auto handling = admission.handler(&request);
       response = co_await std::move(handling);
     } catch (const std::exception& exception) {
+      if (context_.stopping) throw;  // the cancellation
       fault = kInternal;
       context_.log.error("a handler threw", {{"request_id", std::string_view(exchange.id)},
                                              {"what", std::string_view(exception.what())}});
     }
   }
   if (fault) {
-    if (fault->status == 0) co_return false;  // the caller has gone in the middle of its body
+    if (fault->status == kCallerGone) {
+      response.status = kCallerGone;
+      account(exchange, response);
+      co_return false;
+    }
     exchange.keep_alive = false;
     linger_ = true;
     response = refusal_of(*fault, exchange.id);
   }
   compose(exchange, response);
   const auto sent = try_send(out_);
-  if (!sent) co_return false;
-  if (*sent < out_.size() || response.stream || response.body.size() > kJoinBytesMax) {
+  if (!sent) {
+    exchange.keep_alive = false;
+    response.detail = "the caller has gone";
+  } else if (*sent < out_.size() || response.stream || response.body.size() > kJoinBytesMax) {
     auto finishing = finish_answer(&exchange, &response, *sent);
     if (!co_await std::move(finishing)) exchange.keep_alive = false;
   }
@@ -311,7 +333,7 @@ Task<bool> StreamConnection<Stream>::exchange() {
   co_return exchange.keep_alive;
 }
 
-// A fault with status zero: the caller has gone.
+// A fault with status kCallerGone: there is nobody left to tell.
 template <class Stream>
 Task<std::optional<Fault>> StreamConnection<Stream>::read_body(RequestParser* parser,
                                                                Request* request, std::size_t max) {
@@ -319,7 +341,7 @@ Task<std::optional<Fault>> StreamConnection<Stream>::read_body(RequestParser* pa
   if (parser->content_length().value_or(0) > max) co_return kTooLarge;
   if (parser->expects_continue() && request->version_minor == 1 && in_.empty()) {
     auto sending = send("HTTP/1.1 100 Continue\r\n\r\n");
-    if (!co_await std::move(sending)) co_return Fault{};
+    if (!co_await std::move(sending)) co_return kGone;
   }
   const auto begun = steady_clock::now();
   const ServerOptions& options = context_.options;
@@ -335,7 +357,7 @@ Task<std::optional<Fault>> StreamConnection<Stream>::read_body(RequestParser* pa
       co_return Fault{400, "bad_request", "The body's chunks are not valid."};
     }
     auto reading = read_more();
-    if (!co_await std::move(reading)) co_return timed_out_ ? kTimeout : Fault{};
+    if (!co_await std::move(reading)) co_return timed_out_ ? kTimeout : kGone;
   }
 }
 
@@ -357,7 +379,10 @@ Task<bool> StreamConnection<Stream>::discard_body(RequestParser* parser) {
 // The head, and the body if it is small, into out_.
 template <class Stream>
 void StreamConnection<Stream>::compose(Exchange& exchange, const Response& response) {
-  if (response.close || context_.draining) exchange.keep_alive = false;
+  if ((response.close || context_.draining) && exchange.keep_alive) {
+    exchange.keep_alive = false;
+    linger_ = true;  // the caller does not know yet, and may have sent more
+  }
   chunked_answer_ = response.stream && exchange.version_minor == 1;
   if (response.stream && !chunked_answer_) exchange.keep_alive = false;
   const bool joined =
@@ -422,9 +447,16 @@ Task<bool> StreamConnection<Stream>::finish_answer(Exchange* exchange, Response*
 template <class Stream>
 Task<bool> StreamConnection<Stream>::send_stream(Response* response) {
   enter(Phase::handling, SteadyTime::max());
-  auto streaming = response->stream(this);
-  const Result<void> whole = co_await std::move(streaming);
-  if (!whole) co_return false;
+  try {
+    auto streaming = response->stream(this);
+    const Result<void> whole = co_await std::move(streaming);
+    if (!whole) co_return false;
+  } catch (const std::exception& exception) {
+    if (context_.stopping) throw;  // the cancellation
+    response->detail = exception.what();
+    context_.log.error("a stream threw", {{"what", std::string_view(exception.what())}});
+    co_return false;
+  }
   if (!chunked_answer_) co_return true;
   auto end = send("0\r\n\r\n");
   co_return co_await std::move(end);
@@ -464,18 +496,19 @@ Task<bool> StreamConnection<Stream>::send(std::string_view bytes) {
 }
 
 // Closing a socket with unread input resets the connection, and the answer may be lost
-// on the way. So: say that we are done, and read on for a little while.
+// on the way. So: say that we are done, and read on for a little while. TLS can say so
+// only when nothing more is read; there the answer itself has said it.
 template <class Stream>
-Task<void> StreamConnection<Stream>::linger() {
-  error_code ignored;
-  socket().shutdown(TcpSocket::shutdown_send, ignored);
+Task<void> StreamConnection<Stream>::end() {
   enter(Phase::writing, steady_clock::now() + kLingerMax);
-  for (std::size_t total = 0; total < kLingerBytesMax;) {
+  error_code ignored;
+  if (linger_ && !kTls) socket().shutdown(TcpSocket::shutdown_send, ignored);
+  for (std::size_t total = 0; linger_ && total < kLingerBytesMax; total += in_.size()) {
     in_.clear();
     auto reading = read_more();
     if (!co_await std::move(reading)) break;
-    total += in_.size();
   }
+  if constexpr (kTls) co_await stream_.async_shutdown(kAwait);
 }
 
 }  // namespace

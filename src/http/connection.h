@@ -67,6 +67,7 @@ struct ConnectionContext {
   std::vector<char> read_buffer;
   std::uint64_t next_request = 1;
   bool draining = false;
+  bool stopping = false;  // every coroutine is being cancelled
   std::size_t busy = 0;
 };
 

@@ -34,6 +34,8 @@ bool is_method(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= 'A' && c <= 'Z') || c == '-'; });
 }
 
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
+
 bool is_host(std::string_view text) {
   return std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_' || c == ':' || c == '[' ||
@@ -45,9 +47,11 @@ bool is_host(std::string_view text) {
 bool split_target(std::string_view target, Request& request) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!equals_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
-    const std::size_t slash = target.find('/', scheme.size());
-    if (slash == target.npos) return false;
-    target.remove_prefix(slash);
+    target.remove_prefix(scheme.size());
+    const std::size_t end = std::min(target.find_first_of("/?#"), target.size());
+    const std::string_view host = target.substr(0, end);
+    if (host.empty() || !is_host(host)) return false;
+    target.remove_prefix(end);
     break;
   }
   if (target.empty() || target.front() != '/') return false;
@@ -149,6 +153,8 @@ class RequestParser::BeastParser final : public http::basic_parser<true> {
       if (!is_host(text)) refuse(kBadRequest, error);
     } else if (field == http::field::content_length) {
       ++lengths_;
+      // "5, 5" means 5 to some and nothing to others.
+      if (text.empty() || !std::ranges::all_of(text, is_decimal)) refuse(kBadRequest, error);
     } else if (field == http::field::authorization) {
       ++authorizations_;
     } else if (field == http::field::transfer_encoding) {

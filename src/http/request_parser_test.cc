@@ -62,6 +62,9 @@ TEST(RequestParser, RefusesTargetsThatAreNoPath) {
   EXPECT_EQ(status_of("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
   EXPECT_EQ(status_of("GET http://host HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
   EXPECT_EQ(status_of("GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET http://h?/metrics HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET http:///healthz HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET http://a@b/healthz HTTP/1.1\r\nHost: a\r\n\r\n"), 400);
 }
 
 TEST(RequestParser, RefusesEveryTransferCodingButChunked) {
@@ -81,6 +84,8 @@ TEST(RequestParser, RefusesTwoThingsThatMustBeOne) {
   EXPECT_EQ(status_of("GET /x HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), 400);
   EXPECT_EQ(status_of(with_header("Content-Length: 3\r\nContent-Length: 3")), 400);
   EXPECT_EQ(status_of(with_header("Content-Length: 3\r\nContent-Length: 4")), 400);
+  EXPECT_EQ(status_of(with_header("Content-Length: 3, 3")), 400);
+  EXPECT_EQ(status_of(with_header("Content-Length:")), 400);
   EXPECT_EQ(status_of(with_header("Content-Length: 3\r\nTransfer-Encoding: chunked")), 400);
   EXPECT_EQ(status_of(with_header("Transfer-Encoding: chunked\r\nContent-Length: 3")), 400);
   EXPECT_EQ(status_of(with_header("Authorization: Bearer a\r\nAuthorization: Bearer b")), 400);

@@ -95,7 +95,6 @@ class Server::Listener {
   std::optional<asio::ssl::context> tls_;
   ConnectionList open_;
   std::size_t connection_count_ = 0;
-  bool stopping_ = false;
   Gauge& open_gauge_;
   Counter& refused_;
 };
@@ -140,15 +139,21 @@ Result<std::uint16_t> Server::Listener::listen(const std::string& host, std::uin
 }
 
 Task<void> Server::Listener::accept() {
+  bool is_failing = false;
   while (acceptor_.is_open()) {
     auto [error, socket] = co_await acceptor_.async_accept(kAwait);
-    if (!acceptor_.is_open() || stopping_) co_return;
+    if (!acceptor_.is_open() || context_.stopping) co_return;
     if (!error) {
+      is_failing = false;
       admit_connection(std::move(socket));
       continue;
     }
     if (error == asio::error::connection_aborted) continue;
-    context_.log.warn("cannot accept a connection", {{"why", std::string_view(error.message())}});
+    const std::string why = error.message();
+    if (!is_failing) {
+      context_.log.warn("cannot accept connections", {{"why", std::string_view(why)}});
+    }
+    is_failing = true;  // said once is enough
     Timer pause(acceptor_.get_executor(), kAcceptPause);
     co_await pause.async_wait(kAwait);
   }
@@ -175,16 +180,23 @@ void Server::Listener::admit_connection(TcpSocket socket) {
 Task<void> Server::Listener::serve(std::unique_ptr<Connection> connection) {
   open_.push_back(*connection);
   open_gauge_.set(static_cast<std::int64_t>(++connection_count_));
-  if (!stopping_) {
-    auto serving = connection->serve();
-    co_await std::move(serving);
+  if (!context_.stopping) {
+    try {
+      auto serving = connection->serve();
+      co_await std::move(serving);
+    } catch (const std::exception& exception) {
+      // Out of memory, say. It costs this connection, not the others.
+      if (!context_.stopping) {
+        context_.log.error("a connection failed", {{"what", std::string_view(exception.what())}});
+      }
+    }
   }
   connection.reset();  // leaves the list by itself
   open_gauge_.set(static_cast<std::int64_t>(--connection_count_));
 }
 
 Task<void> Server::Listener::tick() {
-  while (!stopping_) {
+  while (!context_.stopping) {
     ticks_.expires_after(kTick);
     co_await ticks_.async_wait(kAwait);
     context_.date = date_line();
@@ -194,11 +206,12 @@ Task<void> Server::Listener::tick() {
 }
 
 Task<void> Server::Listener::stop() {
-  stopping_ = true;
+  context_.stopping = true;
   error_code ignored;
   acceptor_.close(ignored);
   ticks_.cancel();
   for_each(&Connection::close);
+  tasks_.cancel();  // a stream may be waiting for something else than its caller
   co_await tasks_.join();
 }
 

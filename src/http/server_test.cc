@@ -31,6 +31,30 @@ Async<void> count_to(BodyWriter* writer, int last, IoExecutor executor) {
   co_return Result<void>{};
 }
 
+Async<void> wait_for_ever(IoExecutor executor, int* running) {
+  ++*running;
+  Timer never(executor);
+  never.expires_at(Timer::time_point::max());
+  co_await never.async_wait(kAwait);
+  --*running;
+  co_return Result<void>{};
+}
+
+Async<void> throw_in_a_stream() {
+  throw std::runtime_error("a defect");
+  co_return Result<void>{};
+}
+
+Task<int> hold_open(std::vector<Socket>* sockets, std::uint16_t port, IoExecutor executor,
+                    int count) {
+  for (int i = 0; i < count; ++i) {
+    sockets->emplace_back(executor);
+    const asio::ip::tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
+    co_await sockets->back().async_connect(endpoint, kAwait);
+  }
+  co_return 0;
+}
+
 class ServerTest : public ::testing::Test {
  protected:
   ServerTest()
@@ -73,6 +97,16 @@ class ServerTest : public ::testing::Test {
     };
     co_return response;
   }
+  Task<Response> hold() {
+    Response response;
+    response.stream = [this](BodyWriter*) { return wait_for_ever(io_.get_executor(), &running_); };
+    co_return response;
+  }
+  static Task<Response> break_off() {
+    Response response;
+    response.stream = [](BodyWriter*) { return throw_in_a_stream(); };
+    co_return response;
+  }
   Task<Response> big() {
     Response response;
     response.body = std::string(8 * 1024 * 1024, 'x');
@@ -84,6 +118,8 @@ class ServerTest : public ::testing::Test {
     admission.body_bytes_max = 1024;
     if (request.path == "/throw") admission.handler = throw_up;
     if (request.path == "/echo") admission.handler = echo;
+    if (request.path == "/hold") admission.handler = [this](Request*) { return hold(); };
+    if (request.path == "/defect") admission.handler = [](Request*) { return break_off(); };
     if (request.path == "/big") admission.handler = [this](Request*) { return big(); };
     if (request.path == "/count") admission.handler = [this](Request*) { return stream(3); };
     if (request.path == "/broken") admission.handler = [this](Request*) { return stream(13); };
@@ -118,6 +154,7 @@ class ServerTest : public ::testing::Test {
   Metrics metrics_;
   Server server_;
   std::uint16_t port_ = 0;
+  int running_ = 0;  // streams that wait for ever
 };
 
 TEST_F(ServerTest, StreamsABodyThatIsWrittenOverTime) {
@@ -137,6 +174,24 @@ TEST_F(ServerTest, CutsAStreamThatFailsSoThatItsEndIsMissing) {
   const std::string answer = ask(get("/broken"));
   EXPECT_NE(answer.find("13\n"), std::string::npos);
   EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;
+}
+
+TEST_F(ServerTest, OutlivesADefectInAStream) {
+  const std::string answer = ask(get("/defect"));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer;
+  EXPECT_FALSE(answer.ends_with("0\r\n\r\n")) << answer;
+  EXPECT_EQ(server_.busy(), 0u);
+  EXPECT_TRUE(ask(get("/count")).ends_with("0\r\n\r\n"));
+}
+
+TEST_F(ServerTest, EndsAStreamThatWaitsForSomethingElseWhenItStops) {
+  std::vector<Socket> sockets;
+  run_to_end(io_, hold_open(&sockets, port_, io_.get_executor(), 1));
+  const std::string request = get("/hold");
+  asio::write(sockets.front(), asio::buffer(request));
+  while (running_ == 0) io_.run_one_for(std::chrono::milliseconds(10));
+  run_to_end(io_, stop());
+  EXPECT_EQ(server_.connections(), 0u);
 }
 
 TEST_F(ServerTest, GivesHeadOfAStreamNoBody) {
@@ -176,16 +231,6 @@ TEST_F(ServerTest, AnswersPipelinedRequestsInTheirOrder) {
 TEST_F(ServerTest, WritesALargeBodyWhole) {
   const std::string answer = ask(get("/big"));
   EXPECT_EQ(answer.size() - answer.find("\r\n\r\n") - 4, 8u * 1024 * 1024);
-}
-
-Task<int> hold_open(std::vector<Socket>* sockets, std::uint16_t port, IoExecutor executor,
-                    int count) {
-  for (int i = 0; i < count; ++i) {
-    sockets->emplace_back(executor);
-    const asio::ip::tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
-    co_await sockets->back().async_connect(endpoint, kAwait);
-  }
-  co_return 0;
 }
 
 TEST_F(ServerTest, TellsConnectionsOverTheLimitThatItIsFull) {

@@ -73,19 +73,21 @@ void LedgerWorker::run() {
 
 void LedgerWorker::run_group(Jobs jobs) {
   while (!jobs.empty()) {
-    const std::optional<std::size_t> good = attempt_together(jobs);
-    if (!good) return run_each(jobs);
+    std::optional<Error> no_entry;
+    const std::optional<std::size_t> good = attempt_together(jobs, no_entry);
+    if (!good) return run_each(jobs, std::move(no_entry));
     if (*good == jobs.size()) return;
     const Jobs before = jobs.first(*good);
-    if (!before.empty() && attempt_together(before) != before.size()) run_each(before);
-    run_each(jobs.subspan(*good, 1));
+    if (!before.empty() && attempt_together(before, no_entry) != before.size()) {
+      run_each(before, no_entry);
+    }
+    run_each(jobs.subspan(*good, 1), std::move(no_entry));
     jobs = jobs.subspan(*good + 1);
   }
 }
 
-void LedgerWorker::run_each(Jobs jobs) {
+void LedgerWorker::run_each(Jobs jobs, std::optional<Error> no_entry) {
   // Waiting for another program's lock once is enough: the limit holds for all together.
-  std::optional<Error> no_entry;
   for (Job& job : jobs) {
     if (no_entry && job->access() == Access::write) {
       job->refuse(*no_entry);
@@ -105,11 +107,15 @@ void LedgerWorker::run_each(Jobs jobs) {
   }
 }
 
-std::optional<std::size_t> LedgerWorker::attempt_together(Jobs jobs) {
+std::optional<std::size_t> LedgerWorker::attempt_together(Jobs jobs,
+                                                          std::optional<Error>& no_entry) {
   const bool writes =
       std::ranges::any_of(jobs, [](const Job& job) { return job->access() == Access::write; });
   const Access access = writes ? Access::write : Access::read;
-  if (!driver_->begin(access)) return std::nullopt;
+  if (auto begun = driver_->begin(access); !begun) {
+    if (writes) no_entry = std::move(begun.error());
+    return std::nullopt;
+  }
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     jobs[i]->attempt(*driver_);
     if (jobs[i]->error() == nullptr) continue;

@@ -91,6 +91,7 @@ Result<void> replace_file(const std::string& path, std::string_view text, mode_t
   return {};
 }
 
+std::string lock_path_in(const std::string& directory) { return directory + "/lock"; }
 std::string token_path(const std::string& directory) { return directory + "/admin-token"; }
 std::string port_path(const std::string& directory) { return directory + "/port"; }
 
@@ -98,7 +99,7 @@ std::string port_path(const std::string& directory) { return directory + "/port"
 
 Result<DataDir> DataDir::open(std::string path) {
   if (auto made = make_directories(path); !made) return std::unexpected(made.error());
-  const std::string lock_path = path + "/lock";
+  const std::string lock_path = lock_path_in(path);
   Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (lock.number() < 0) return unusable(lock_path, "opened");
   if (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) {
@@ -118,6 +119,11 @@ DataDir::~DataDir() {
   if (lock_ >= 0) ::close(lock_);
 }
 
+bool DataDir::is_private() const {
+  struct stat found{};
+  return ::stat(path_.c_str(), &found) == 0 && (found.st_mode & 077) == 0;
+}
+
 std::string DataDir::admin_token_path() const { return token_path(path_); }
 
 Result<Secret> DataDir::read_admin_token() const { return read_admin_token_in(path_); }
@@ -135,6 +141,11 @@ Result<void> DataDir::write_port(std::uint16_t port) const {
 }
 
 void DataDir::remove_port() const { ::unlink(port_path(path_).c_str()); }
+
+bool is_data_dir_in_use(const std::string& data_dir) {
+  const Descriptor lock(::open(lock_path_in(data_dir).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return lock.number() >= 0 && ::flock(lock.number(), LOCK_SH | LOCK_NB) != 0;
+}
 
 Result<Secret> read_admin_token_in(const std::string& data_dir) {
   auto text = read_small_file(token_path(data_dir));

@@ -22,6 +22,7 @@ class DataDir {
   ~DataDir();
 
   const std::string& path() const { return path_; }
+  bool is_private() const;  // nobody but its owner can look inside
   std::string admin_token_path() const;
 
   // What the file holds, for the one who reads it; Errc::not_found when there is none.
@@ -39,7 +40,9 @@ class DataDir {
   int lock_;  // a descriptor; -1 when moved from
 };
 
-// For a client on the same machine: the files of a gateway that may be running.
+// For a client on the same machine: whether a gateway has the directory now, and its
+// files, which may be left over from one that was killed.
+bool is_data_dir_in_use(const std::string& data_dir);
 Result<Secret> read_admin_token_in(const std::string& data_dir);
 Result<std::uint16_t> read_port_in(const std::string& data_dir);
 

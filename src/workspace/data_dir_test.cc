@@ -45,6 +45,23 @@ TEST_F(DataDirTest, BelongsToOneGatewayAtATime) {
   EXPECT_TRUE(DataDir::open(root_ + "/d"));
 }
 
+TEST_F(DataDirTest, TellsWhetherAGatewayHasIt) {
+  EXPECT_FALSE(is_data_dir_in_use(root_ + "/d"));
+  {
+    const auto opened = DataDir::open(root_ + "/d");
+    EXPECT_TRUE(is_data_dir_in_use(root_ + "/d"));
+  }
+  EXPECT_FALSE(is_data_dir_in_use(root_ + "/d"));
+}
+
+TEST_F(DataDirTest, KnowsWhenOthersCanLookInside) {
+  const auto opened = DataDir::open(root_ + "/d");
+  ASSERT_TRUE(opened);
+  EXPECT_TRUE(opened->is_private());
+  ASSERT_EQ(chmod((root_ + "/d").c_str(), 0750), 0);
+  EXPECT_FALSE(opened->is_private());
+}
+
 TEST_F(DataDirTest, SaysWhyItCannotBeMade) {
   std::ofstream(root_ + "/file") << "x";
   const auto below = DataDir::open(root_ + "/file/d");

@@ -92,6 +92,7 @@ class Gateway:
         self.user = user
         self.program = program
         self.stderr_file = self.root / "stderr.log"
+        self.stderr_target = None  # a descriptor instead of the file
         self.process = None
         self.expected_exit = 0
         self.verify = True
@@ -105,7 +106,8 @@ class Gateway:
                 [str(self.program), "serve", "--listen", self.listen,
                  "--data-dir", str(self.data_dir), *self.flags],
                 env=clean_environment(self.root, self.env), cwd=str(self.root), user=self.user,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=stderr if self.stderr_target is None else self.stderr_target,
                 preexec_fn=self._limit_files if self.files_soft else None)
         self.scheme, self.host, port = READY.fullmatch(self._ready_line()).groups()
         self.port = int(port)

@@ -149,3 +149,20 @@ def test_a_flag_beats_the_environment(gateway, tmp_path):
 def test_the_admin_token_is_never_an_argument_of_the_process(gateway):
     done = cli(gateway, "token", "list", "--admin-token", gateway.admin_token)
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_port_left_behind_by_a_killed_gateway_is_not_trusted(gateway):
+    gateway.kill()
+    assert (gateway.data_dir / "port").exists()
+    done = run_program("token", "list", "--data-dir", gateway.data_dir, home=gateway.root)
+    assert done.returncode == 1
+    assert "no gateway runs" in done.stderr
+    gateway.start()
+
+
+def test_the_token_of_this_machine_is_not_sent_to_another(gateway):
+    # 192.0.2.1 is for documentation only; it must be refused before anything is sent.
+    done = run_program("token", "list", "--data-dir", gateway.data_dir,
+                       "--url", "http://192.0.2.1:8800", home=gateway.root)
+    assert done.returncode == 3
+    assert "another" in done.stderr

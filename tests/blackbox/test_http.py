@@ -253,3 +253,14 @@ def test_the_scheme_of_the_token_is_case_insensitive(shared, shared_app):
     for scheme in ("Bearer", "bearer", "BEARER"):
         answer = shared.client().get("/whoami", headers={"Authorization": f"{scheme} {shared_app}"})
         assert answer.status_code == 200
+
+
+def test_a_caller_that_leaves_in_the_middle_of_its_body_is_logged(gateway):
+    with Wire(gateway) as wire:
+        go_on = wire.ask(request("POST /admin/tokens", bearer(gateway.admin_token),
+                                 "Content-Length: 20", "Expect: 100-continue",
+                                 "X-Request-Id: gone-early"), to_head=True)
+        assert go_on.status == 100
+    wait_until(lambda: [line for line in gateway.requests_logged()
+                        if line["request_id"] == "gone-early" and line["status"] == 499],
+               "the request is logged")

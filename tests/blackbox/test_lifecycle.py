@@ -281,3 +281,30 @@ def test_nobody_reading_stderr_does_no_harm(tmp_path):
             process.stderr.close()
         assert process.wait(timeout=SECONDS_MAX) == 0
         process.stdout.close()
+
+
+def test_a_stderr_that_nobody_reads_does_not_keep_it_from_ending(new_gateway):
+    reader, writer = os.pipe()
+    try:
+        gateway = new_gateway(start=False)
+        gateway.stderr_target = writer
+        gateway.start()
+        with gateway.client() as client:
+            for _ in range(1000):  # far more than a pipe holds
+                assert client.get("/healthz").status_code == 200
+        assert gateway.stop() == 0
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_too_few_descriptors_to_start_is_exit_1_and_one_sentence(tmp_path):
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -n 9; exec "$0" serve --listen 127.0.0.1:0 --data-dir "$1"',
+         str(PROGRAM), str(tmp_path / "data")],
+        env=clean_environment(tmp_path), capture_output=True, text=True, timeout=SECONDS_MAX)
+    if "Sanitizer" in done.stderr or "symbolizer" in done.stderr:
+        pytest.skip("a sanitizer needs descriptors of its own")
+    assert done.returncode == 1
+    sentences = [s for s in done.stderr.splitlines() if s.startswith("clawdforge: ")]
+    assert len(sentences) == 1, done.stderr
