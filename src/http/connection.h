@@ -1,9 +1,10 @@
 // Inside http/: one connection, and what all connections of a server share.
 //
 // A connection is one coroutine: wait, read a request, answer, again. While it waits
-// for its next request it holds no buffer and only a small coroutine frame, so that
-// thousands of idle ones cost little. It has no timer: it notes until when its present
-// phase may last, and the server's ticker looks at all of them once a second.
+// for its next request it holds a few hundred bytes of buffer and a small coroutine
+// frame, so that thousands of idle ones cost little. It has no timer: it notes until
+// when its present phase may last, and the server's ticker looks at all of them once a
+// second.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
