@@ -250,7 +250,7 @@ std::optional<Fault> StreamConnection<Stream>::begin(Exchange& exchange, Request
   request.id = exchange.id;
   exchange.version_minor = request.version_minor;
   exchange.is_head = request.is_head();
-  if (context_.log.is_on(LogLevel::info)) {
+  if (context_.log.is_on(LogLevel::warn)) {
     exchange.method = request.method.substr(0, kLoggedPathBytesMax);
     exchange.path = request.path.substr(0, kLoggedPathBytesMax);
   }

@@ -264,3 +264,13 @@ def test_a_caller_that_leaves_in_the_middle_of_its_body_is_logged(gateway):
     wait_until(lambda: [line for line in gateway.requests_logged()
                         if line["request_id"] == "gone-early" and line["status"] == 499],
                "the request is logged")
+
+
+def test_a_failure_is_logged_with_its_path_also_where_requests_are_not(new_gateway):
+    gateway = new_gateway(flags=["--log-level", "warn", "--max-connections", "1"])
+    with Wire(gateway) as first, Wire(gateway) as second:
+        assert first.ask(GET_HEALTH).status == 200
+        assert second.ask(GET_HEALTH).status == 503
+    wait_until(lambda: gateway.requests_logged(), "the failure is logged")
+    assert [(line["method"], line["path"], line["status"])
+            for line in gateway.requests_logged()] == [("GET", "/healthz", 503)]
