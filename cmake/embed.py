@@ -1,7 +1,8 @@
-"""Turns text files into C++ headers at build time (see cmake/rooms.cmake)."""
+"""Turns files into C++ headers at build time (see cmake/rooms.cmake)."""
 
 import json
 import pathlib
+import struct
 import sys
 
 DELIMITER = "CLAWDFORGE"
@@ -30,13 +31,30 @@ def openapi(path: pathlib.Path) -> str:
     return f"inline constexpr std::string_view kOpenApiJson =\n    {literal(compact)};\n"
 
 
+def launcher(path: pathlib.Path) -> str:
+    """The program as 64-bit words: a compiler reads them several times faster than bytes."""
+    program = path.read_bytes()
+    padded = program + b"\0" * (-len(program) % 8)
+    words = [f"0x{word:x}" for (word,) in struct.iter_unpack("=Q", padded)]
+    rows = ",\n".join(",".join(words[i : i + 16]) for i in range(0, len(words), 16))
+    return (
+        f"inline constexpr std::size_t kLauncherBytes = {len(program)};\n"
+        f"inline constexpr std::uint64_t kLauncherWords[] = {{\n{rows}}};\n"
+    )
+
+
 def main() -> None:
     kind, target, sources = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     paths = [pathlib.Path(source) for source in sources]
-    body = texts(paths) if kind == "texts" else openapi(paths[0])
+    body = {
+        "texts": lambda: texts(paths),
+        "openapi": lambda: openapi(paths[0]),
+        "launcher": lambda: launcher(paths[0]),
+    }[kind]()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(
-        "// Made by cmake/embed.py; do not edit.\n#pragma once\n\n#include <string_view>\n\n"
+        "// Made by cmake/embed.py; do not edit.\n#pragma once\n\n"
+        "#include <cstddef>\n#include <cstdint>\n#include <string_view>\n\n"
         f"namespace clawdforge {{\n\n{body}\n}}  // namespace clawdforge\n"
     )
 

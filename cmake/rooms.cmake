@@ -53,3 +53,25 @@ function(embed_openapi room file)
     DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/embed.py VERBATIM)
   target_sources(room_${room} PRIVATE ${header})
 endfunction()
+
+# add_launcher(ROOM): builds src/launcher as a static program of its own and compiles it into
+# the room, as words in generated/<room>/launcher_words.h, so that one file is all there is to
+# copy. It is the same program in every preset: without a C library, which it would take longer
+# to start than all it does itself (src/launcher/kernel.h), and without sanitizers.
+# (A generated header and not #embed: ccache does not see what #embed reads.)
+function(add_launcher room)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/launcher/*.cc)
+  add_executable(clawdforge-launcher ${sources})
+  target_include_directories(clawdforge-launcher PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  set_target_properties(clawdforge-launcher PROPERTIES
+    COMPILE_OPTIONS "-O2;-g0;-Wall;-Wextra;-Wpedantic;-Wshadow;-Wswitch-enum;-Werror;\
+-ffreestanding;-fno-exceptions;-fno-rtti;-fno-stack-protector;-fno-asynchronous-unwind-tables;\
+-fno-pie;-ffunction-sections;-fdata-sections"
+    LINK_OPTIONS "-static;-nostdlib;-fuse-ld=lld;-Wl,--gc-sections;-Wl,--strip-all")
+  set(header ${CMAKE_BINARY_DIR}/generated/${room}/launcher_words.h)
+  add_custom_command(OUTPUT ${header}
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/embed.py launcher ${header}
+            $<TARGET_FILE:clawdforge-launcher>
+    DEPENDS clawdforge-launcher ${CMAKE_SOURCE_DIR}/cmake/embed.py VERBATIM)
+  target_sources(room_${room} PRIVATE ${header})
+endfunction()

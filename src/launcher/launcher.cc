@@ -1,0 +1,37 @@
+// The launcher stands between the gateway and one program that the gateway runs. It starts
+// the program, tells how it ended, and sees to it that no process of its tree outlives the
+// gateway's interest: the lifeline ends also when the gateway is killed. It is a static
+// program that allocates nothing, because it is started each time and must not fail
+// halfway.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "launcher/kernel.h"
+#include "launcher/namespace.h"
+#include "launcher/order.h"
+#include "launcher/tree.h"
+
+namespace launcher {
+
+int run(int count, char** arguments, char** environment) {
+  call(SYS_close, kOwnFile);
+  call(SYS_fcntl, kLifeline, F_SETFD, FD_CLOEXEC);
+  call(SYS_fcntl, kReport, F_SETFD, FD_CLOEXEC);
+  call(SYS_prctl, PR_SET_NAME, "cf-launcher");
+  // Only SIGKILL may end the launcher before its tree.
+  const SignalSet all = kAllSignals;
+  call(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof all);
+
+  Order order = {};
+  if (!parse_order(count, arguments, order)) give_up("arguments", -EINVAL);
+  order.environment = environment;
+  if (order.is_namespace_wanted) enter_namespace();
+  Tree tree(order, order.is_namespace_wanted);
+  tree.start();
+  tree.supervise();
+  return 0;
+}
+
+}  // namespace launcher

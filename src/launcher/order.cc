@@ -1,0 +1,78 @@
+#include "launcher/order.h"
+
+namespace launcher {
+
+namespace {
+
+constexpr unsigned long kDayMs = 24UL * 60 * 60 * 1000;
+
+bool parse_number(const char* text, unsigned long& number) {
+  number = 0;
+  if (*text == '\0') return false;
+  for (; *text != '\0'; ++text) {
+    if (*text < '0' || *text > '9') return false;
+    const auto digit = static_cast<unsigned long>(*text - '0');
+    if (__builtin_mul_overflow(number, 10, &number)) return false;
+    if (__builtin_add_overflow(number, digit, &number)) return false;
+  }
+  return true;
+}
+
+// A pipe that has just been made takes a line this short at once and whole. If nobody
+// reads it any more, nobody wants to know.
+void report(const Line& line) { call(SYS_write, kReport, line.text(), line.size()); }
+
+}  // namespace
+
+bool parse_order(int count, char** arguments, Order& order) {
+  if (count < 5) return false;
+  unsigned long grace_ms = 0;
+  if (!parse_number(arguments[1], grace_ms) || grace_ms > kDayMs) return false;
+  order.grace_ms = static_cast<long>(grace_ms);
+  order.is_namespace_wanted = are_equal(arguments[2], "on");
+  if (!order.is_namespace_wanted && !are_equal(arguments[2], "off")) return false;
+  order.is_soft_limit_wanted = !are_equal(arguments[3], "-");
+  order.descriptors_soft = 0;
+  if (order.is_soft_limit_wanted && !parse_number(arguments[3], order.descriptors_soft)) {
+    return false;
+  }
+  order.working_dir = arguments[4];
+  order.program = arguments + 5;
+  return true;
+}
+
+Line& Line::add(const char* text) {
+  while (*text != '\0' && size_ + 1 < sizeof text_) text_[size_++] = *text++;
+  return *this;
+}
+
+Line& Line::add(unsigned long number) {
+  char digits[24];
+  char* first = digits + sizeof digits;
+  *--first = '\0';
+  do {
+    *--first = static_cast<char>('0' + number % 10);
+    number /= 10;
+  } while (number > 0);
+  return add(first);
+}
+
+void report_exited(int code) {
+  report(Line().add("exited ").add(static_cast<unsigned long>(code)).add("\n"));
+}
+
+void report_signaled(int number) {
+  report(Line().add("signaled ").add(static_cast<unsigned long>(number)).add("\n"));
+}
+
+void report_not_started(long error, const char* step) {
+  const auto number = static_cast<unsigned long>(error);
+  report(Line().add("not-started ").add(number).add(" ").add(step).add("\n"));
+}
+
+void give_up(const char* step, Answer answer) {
+  report_not_started(-answer, step);
+  end_process(1);
+}
+
+}  // namespace launcher

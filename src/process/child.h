@@ -1,0 +1,83 @@
+// Child is one program that runs for us, with everything it starts: a tree. Between us
+// and it stands the launcher, which ends the whole tree when we let go of it, also when
+// we are killed. A Child is used from the io thread by one owner.
+//
+// Its end has two steps. The program itself ends: exit(). Then the last process of its
+// tree is gone: gone(). The destructor lets go; the Spawner reaps what is left.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/async.h"
+
+namespace clawdforge {
+
+struct Exited {
+  int code = 0;
+  bool operator==(const Exited&) const = default;
+};
+struct Signaled {
+  int number = 0;
+  bool operator==(const Signaled&) const = default;
+};
+// The program could not be started at all.
+struct NotStarted {
+  int error = 0;  // errno
+  bool operator==(const NotStarted&) const = default;
+};
+// The launcher itself was killed: how the program ended is not known.
+struct Unknown {
+  bool operator==(const Unknown&) const = default;
+};
+using ExitStatus = std::variant<Exited, Signaled, NotStarted, Unknown>;
+
+// What tells a leftover process from a stranger that has its pid now.
+struct ProcessId {
+  std::int64_t pid = 0;         // of the launcher
+  std::int64_t start_time = 0;  // in clock ticks since boot, as /proc has it
+};
+
+class Child {
+ public:
+  struct Parts;  // in child_parts.h: what it shares with the Spawner
+  explicit Child(std::shared_ptr<Parts> parts);
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  ProcessId id() const;
+
+  // To its standard input. Waits while the pipe is full. Errc::gone when the program
+  // does not read any more; that is no failure of the program.
+  Async<void> write(std::string bytes);
+  void close_input();
+
+  // The next bytes of its standard output; empty: the end. At most `bytes_max` at once.
+  // One reader at a time. After let_go() it gives the end soon.
+  Async<std::string> read(std::size_t bytes_max);
+
+  // The last bytes of its standard error so far, at most Spawner::Options::tail_bytes_max.
+  // It is read all the time, so that a program which complains much does not stand still.
+  // When exit() is known, what the program said last is in it. Good until the next co_await.
+  std::string_view error_tail() const;
+
+  // How the program ended; waits for it. Its descendants are ended by the launcher then.
+  Task<ExitStatus> exit();
+
+  // TERM to the tree, the grace, then KILL until nothing is left. Returns at once; calling
+  // it again does nothing. Pending reads and writes end.
+  void let_go();
+
+  // Waits until no process of the tree is left and the launcher is reaped.
+  Task<void> gone();
+
+ private:
+  std::shared_ptr<Parts> parts_;
+};
+
+}  // namespace clawdforge
