@@ -1,7 +1,9 @@
 #include "http/client.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -16,6 +18,7 @@
 #include <optional>
 
 #include "base/tokens.h"
+#include "http/request.h"
 
 namespace clawdforge {
 namespace asio = boost::asio;
@@ -28,11 +31,18 @@ using Resolver = asio::ip::basic_resolver<tcp, IoExecutor>;
 namespace {
 
 constexpr std::uint64_t kAnswerBytesMax = 64 * 1024 * 1024;
+constexpr std::size_t kFilePieceBytes = 256 * 1024;
 
 std::unexpected<Error> unreachable(const ServerAddress& address, std::string_view why) {
   return fail(Errc::unavailable, "unreachable",
               fmt::format("No answer from {}:{}: {}.", address.host, address.port, why));
 }
+
+// What goes over the wire.
+struct Outgoing {
+  std::string text;
+  const ClientFile* file = nullptr;
+};
 
 std::string request_text(const ServerAddress& address, const ClientRequest& request) {
   const bool is_v6 = address.host.find(':') != std::string::npos;
@@ -43,21 +53,56 @@ std::string request_text(const ServerAddress& address, const ClientRequest& requ
   if (!request.token.empty()) {
     text.append("Authorization: Bearer ").append(request.token.reveal()).append("\r\n");
   }
-  if (!request.body.empty()) text += "Content-Type: application/json\r\n";
-  return text + fmt::format("Content-Length: {}\r\n\r\n{}", request.body.size(), request.body);
+  std::uint64_t bytes = request.body.size();
+  if (request.file) bytes += request.file->bytes + request.file->suffix.size();
+  if (bytes > 0) text.append("Content-Type: ").append(request.content_type).append("\r\n");
+  return text + fmt::format("Content-Length: {}\r\n\r\n{}", bytes, request.body);
+}
+
+// A file that ends early, or cannot be read; the answer would only say that the body is late.
+const error_code kBadFile = make_error_code(boost::system::errc::io_error);
+
+template <class Stream>
+Task<error_code> send_file(Stream* stream, const ClientFile* file) {
+  std::vector<char> piece(kFilePieceBytes);
+  for (std::uint64_t left = file->bytes; left > 0;) {
+    const ssize_t count =
+        ::read(file->descriptor, piece.data(), std::min<std::uint64_t>(piece.size(), left));
+    if (count <= 0) co_return kBadFile;
+    left -= static_cast<std::uint64_t>(count);
+    const auto [error, written] = co_await asio::async_write(
+        *stream, asio::buffer(piece.data(), static_cast<std::size_t>(count)), kAwait);
+    if (error) co_return error;
+  }
+  const auto [error, written] =
+      co_await asio::async_write(*stream, asio::buffer(file->suffix), kAwait);
+  co_return error;
 }
 
 template <class Stream>
-Task<error_code> transfer(Stream* stream, const std::string* request, ClientAnswer* answer) {
-  const auto [write_error, written] =
-      co_await asio::async_write(*stream, asio::buffer(*request), kAwait);
-  if (write_error) co_return write_error;
+Task<error_code> send(Stream* stream, const Outgoing* outgoing) {
+  const auto [error, written] =
+      co_await asio::async_write(*stream, asio::buffer(outgoing->text), kAwait);
+  if (error || outgoing->file == nullptr) co_return error;
+  auto sending = send_file(stream, outgoing->file);
+  co_return co_await std::move(sending);
+}
+
+template <class Stream>
+Task<error_code> transfer(Stream* stream, const Outgoing* outgoing, ClientAnswer* answer) {
+  auto sending = send(stream, outgoing);
+  const error_code send_error = co_await std::move(sending);
+  if (send_error == kBadFile) co_return send_error;
+  // A gateway that does not want the body answers without having read it, and closes.
   boost::beast::flat_buffer buffer;
   http::response_parser<http::string_body> parser;
   parser.body_limit(kAnswerBytesMax);
   const auto [read_error, count] = co_await http::async_read(*stream, buffer, parser, kAwait);
-  if (read_error) co_return read_error;
+  if (read_error) co_return send_error ? send_error : read_error;
   answer->status = static_cast<int>(parser.get().result_int());
+  for (const auto& field : parser.get()) {
+    answer->headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  }
   answer->body = std::move(parser.get().body());
   co_return error_code{};
 }
@@ -82,8 +127,8 @@ error_code prepare_tls(asio::ssl::context& context, const ServerAddress& address
   return error;
 }
 
-Task<error_code> call(const ServerAddress* address, const std::string* request,
-                      ClientAnswer* answer, IoExecutor executor) {
+Task<error_code> call(const ServerAddress* address, const Outgoing* request, ClientAnswer* answer,
+                      IoExecutor executor) {
   Resolver resolver(executor);
   const auto [resolve_error, endpoints] =
       co_await resolver.async_resolve(address->host, std::to_string(address->port), kAwait);
@@ -149,19 +194,30 @@ Result<ServerAddress> parse_server_url(std::string_view url) {
   return address;
 }
 
+std::string_view ClientAnswer::header(std::string_view name) const {
+  for (const auto& [known, value] : headers) {
+    if (equals_ignoring_case(known, name)) return value;
+  }
+  return {};
+}
+
 Result<ClientAnswer> call_server(const ServerAddress& address, const ClientRequest& request,
                                  std::chrono::seconds timeout) {
   IoContext io(1);
   ClientAnswer answer;
   std::optional<error_code> outcome;
-  std::string text = request_text(address, request);
-  asio::co_spawn(io.get_executor(), call(&address, &text, &answer, io.get_executor()),
+  Outgoing outgoing{request_text(address, request), request.file ? &*request.file : nullptr};
+  asio::co_spawn(io.get_executor(), call(&address, &outgoing, &answer, io.get_executor()),
                  [&](std::exception_ptr thrown, error_code error) {
                    outcome = thrown ? error_code(asio::error::fault) : error;
                  });
   io.run_for(timeout);
-  const Secret wiped(std::move(text));
+  const Secret wiped(std::move(outgoing.text));
   if (!outcome) return unreachable(address, "it took too long");
+  if (*outcome == kBadFile) {
+    return fail(Errc::internal, "file_unreadable",
+                "The file cannot be read, or became shorter while it was being sent.");
+  }
   if (*outcome) return unreachable(address, outcome->message());
   return answer;
 }

@@ -4,8 +4,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "base/secret.h"
@@ -25,19 +28,33 @@ struct ServerAddress {
 // "http://host:port", "https://host"; no path. Errc::invalid.
 Result<ServerAddress> parse_server_url(std::string_view url);
 
+// A file that is sent as it is read, so that its size does not matter.
+struct ClientFile {
+  int descriptor = -1;      // open for reading, at its beginning; stays the caller's
+  std::uint64_t bytes = 0;  // it must have as many
+  std::string suffix;       // of the body, behind the file
+};
+
 struct ClientRequest {
   std::string method;
   std::string target;
   Secret token;      // empty: none is sent
-  std::string body;  // JSON; empty: none
+  std::string body;  // empty: none
+  std::string content_type = "application/json";
+  std::optional<ClientFile> file;  // comes behind `body`, as one body with it
 };
 
 struct ClientAnswer {
   int status = 0;
   std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+
+  // The first header of this name, in any case; none is empty.
+  std::string_view header(std::string_view name) const;
 };
 
-// Errc::unavailable when no whole answer came back within `timeout`.
+// Errc::unavailable when no whole answer came back within `timeout`, Errc::internal when
+// the file cannot be read or is shorter than announced.
 Result<ClientAnswer> call_server(const ServerAddress& address, const ClientRequest& request,
                                  std::chrono::seconds timeout);
 

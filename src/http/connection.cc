@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
-#include <charconv>
+#include <exception>
 #include <type_traits>
 
 #include "base/tokens.h"
+#include "http/caller_watch.h"
+#include "http/pulled_body.h"
 
 namespace clawdforge {
 namespace asio = boost::asio;
@@ -19,17 +21,11 @@ constexpr std::size_t kTlsReadBytes = 16 * 1024;
 constexpr std::size_t kDrainBytesMax = 64 * 1024;  // of a body nobody wants, to keep the connection
 constexpr std::size_t kLingerBytesMax = 1024 * 1024;  // read after the last answer, so it arrives
 constexpr std::chrono::seconds kLingerMax{2};
-constexpr std::size_t kJoinBytesMax = 64 * 1024;  // a body up to this goes out with its head
 constexpr int kExchangesInARowMax = 32;  // of one pipelining caller, then others have a turn
 constexpr std::size_t kLoggedPathBytesMax = 200;
 
-// Never sent; the log and the metrics tell by it that nobody was there any more.
-constexpr int kCallerGone = 499;
-constexpr Fault kGone{kCallerGone, "caller_gone", "The caller has gone."};
-constexpr Fault kTimeout{408, "request_timeout", "The request did not arrive in time."};
 constexpr Fault kFull{503, "too_many_connections",
                       "The gateway has all the connections it takes; try again shortly."};
-constexpr Fault kTooLarge{413, "body_too_large", "The request's body is too large."};
 constexpr Fault kInternal{500, "internal", "Something went wrong on our side."};
 
 // A request under way, as drain() counts them, however its coroutine ends.
@@ -43,27 +39,6 @@ class BusyMark {
  private:
   std::size_t& count_;
 };
-
-bool is_sane_id(std::string_view id) {
-  constexpr std::size_t kIdBytesMax = 128;
-  return !id.empty() && id.size() <= kIdBytesMax && std::ranges::all_of(id, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
-  });
-}
-
-void append_number(std::string& out, std::uint64_t number, int radix = 10) {
-  std::array<char, 20> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, radix).ptr;
-  out.append(digits.data(), end);
-}
-
-Response refusal_of(const Fault& fault, std::string_view request_id) {
-  Response response;
-  response.status = fault.status;
-  response.body = error_body(fault.code, fault.message, request_id);
-  if (fault.status == 503) response.headers.emplace_back("Retry-After", "1");
-  return response;
-}
 
 }  // namespace
 
@@ -90,7 +65,7 @@ void Connection::close() {
 namespace {
 
 template <class Stream>
-class StreamConnection final : public Connection, private BodyWriter {
+class StreamConnection final : public Connection, private BodyWriter, private BodySource {
   static constexpr bool kTls = !std::is_same_v<Stream, TcpSocket>;
 
  public:
@@ -101,19 +76,6 @@ class StreamConnection final : public Connection, private BodyWriter {
   Task<void> serve() override;
 
  private:
-  // What is known of the request being answered; for its answer, log line and metrics.
-  struct Exchange {
-    SteadyTime begun;
-    std::string id;
-    std::string who;
-    std::string method;
-    std::string path;
-    const Route* route = nullptr;
-    int version_minor = 1;
-    bool is_head = false;
-    bool keep_alive = false;
-  };
-
   TcpSocket& socket() override {
     if constexpr (kTls) {
       return stream_.next_layer();
@@ -125,6 +87,11 @@ class StreamConnection final : public Connection, private BodyWriter {
   Task<bool> handshake();
   Task<bool> exchange();
   Task<std::optional<Fault>> read_body(RequestParser* parser, Request* request, std::size_t max);
+  Task<Response> handle(Exchange& exchange, RequestParser& parser, Request& request,
+                        Admission& admission);
+  Task<Response> handle_pulling(Exchange* exchange, RequestParser* parser, Request* request,
+                                Admission* admission);
+  Task<Response> handle_watched(Exchange* exchange, Request* request, Admission* admission);
   Task<bool> discard_body(RequestParser* parser);
   Task<bool> finish_answer(Exchange* exchange, Response* response, std::size_t sent);
   Task<bool> send_stream(Response* response);
@@ -132,12 +99,23 @@ class StreamConnection final : public Connection, private BodyWriter {
   Task<bool> send(std::string_view bytes);
   Task<void> end();
   Async<void> write(std::string bytes) override;
+  Task<std::size_t> read_into(std::span<char> room, steady_clock::duration allowed) override;
+  bool has_timed_out() const override { return timed_out_; }
+  Task<bool> send_continue() override { return send("HTTP/1.1 100 Continue\r\n\r\n"); }
 
   std::optional<Fault> begin(Exchange& exchange, RequestParser& parser, Request& request);
+  void note_defect(Exchange& exchange, const std::exception& exception) {
+    exchange.fault = kInternal;
+    context_.log.error("a handler threw", {{"request_id", std::string_view(exchange.id)},
+                                           {"what", std::string_view(exception.what())}});
+  }
   void compose(Exchange& exchange, const Response& response);
-  void account(const Exchange& exchange, const Response& response);
+  void settle(const Exchange& exchange, const Response& response) {
+    now_ = steady_clock::now();
+    account(exchange, response, peer_, now_, context_.metrics, context_.log);
+  }
   // Bytes read without waiting; none: nothing there yet. Zero: the end.
-  std::optional<std::size_t> try_read();
+  std::optional<std::size_t> try_read(std::span<char> room);
   // Bytes taken without waiting; none: the caller is gone.
   std::optional<std::size_t> try_send(std::string_view bytes);
 
@@ -149,7 +127,7 @@ class StreamConnection final : public Connection, private BodyWriter {
   // What an idle connection reads into: enough for the head of a simple request. Waiting
   // with a buffer at hand saves the kernel a call for each request.
   std::array<char, 512> first_bytes_;
-  bool chunked_answer_ = false;
+  bool is_answer_chunked_ = false;
   bool linger_ = false;  // the caller may still be sending: let our answer arrive first
   std::string in_;       // read, not yet used; empty and without memory while idle
   std::string out_;
@@ -197,13 +175,10 @@ Task<bool> StreamConnection<Stream>::handshake() {
 }
 
 template <class Stream>
-std::optional<std::size_t> StreamConnection<Stream>::try_read() {
+std::optional<std::size_t> StreamConnection<Stream>::try_read(std::span<char> room) {
   error_code error;
   std::size_t count = 0;
-  if constexpr (!kTls) {
-    count = stream_.read_some(asio::buffer(context_.read_buffer), error);
-    in_.append(context_.read_buffer.data(), count);
-  }
+  if constexpr (!kTls) count = stream_.read_some(asio::buffer(room.data(), room.size()), error);
   if (error == asio::error::would_block) return std::nullopt;
   return error ? 0 : count;
 }
@@ -229,11 +204,33 @@ Task<bool> StreamConnection<Stream>::read_more() {
     co_return !error;
   } else {
     for (;;) {
-      if (const auto count = try_read()) co_return *count > 0;
+      if (const auto count = try_read(context_.read_buffer)) {
+        in_.append(context_.read_buffer.data(), *count);
+        co_return *count > 0;
+      }
       const auto [error] = co_await stream_.async_wait(TcpSocket::wait_read, kAwait);
       if (error) co_return false;
     }
   }
+}
+
+template <class Stream>
+Task<std::size_t> StreamConnection<Stream>::read_into(std::span<char> room,
+                                                      steady_clock::duration allowed) {
+  std::optional<std::size_t> count = kTls ? std::nullopt : try_read(room);
+  if (!count) enter(Phase::reading, steady_clock::now() + allowed);
+  while (!count) {
+    if constexpr (kTls) {
+      const auto [error, some] =
+          co_await stream_.async_read_some(asio::buffer(room.data(), room.size()), kAwait);
+      count = error ? 0 : some;
+    } else {
+      const auto [error] = co_await stream_.async_wait(TcpSocket::wait_read, kAwait);
+      count = error ? 0 : try_read(room);
+    }
+  }
+  enter(Phase::handling, SteadyTime::max());
+  co_return *count;
 }
 
 // Parses the head and notes what the answer and the log will need of it.
@@ -241,12 +238,7 @@ template <class Stream>
 std::optional<Fault> StreamConnection<Stream>::begin(Exchange& exchange, RequestParser& parser,
                                                      Request& request) {
   std::optional<Fault> fault = parser.parse_head(request);
-  if (const auto id = request.header("X-Request-Id"); id && is_sane_id(*id)) {
-    exchange.id = *id;
-  } else {
-    exchange.id = context_.options.request_id_prefix;
-    append_number(exchange.id, context_.next_request++, 16);
-  }
+  exchange.id = request_id(request, context_.options.request_id_prefix, context_.next_request);
   request.id = exchange.id;
   exchange.version_minor = request.version_minor;
   exchange.is_head = request.is_head();
@@ -281,11 +273,11 @@ Task<bool> StreamConnection<Stream>::exchange() {
   in_.erase(0, end.size);
 
   RequestParser parser(context_.options.request);
-  std::optional<Fault> fault = begin(exchange, parser, request);
-  if (end.fault) fault = end.fault;
+  exchange.fault = begin(exchange, parser, request);
+  if (end.fault) exchange.fault = end.fault;
   Response response;
   Admission admission;
-  if (!fault) admission = context_.admit(request);
+  if (!exchange.fault) admission = context_.admit(request);
   exchange.route = admission.route;
   exchange.who = std::move(request.who);
   if (admission.refusal) {
@@ -294,31 +286,30 @@ Task<bool> StreamConnection<Stream>::exchange() {
       if (!co_await std::move(discarding)) exchange.keep_alive = false;
     }
     response = std::move(*admission.refusal);
-  } else if (!fault && !parser.is_done()) {
+  } else if (!exchange.fault && !parser.is_done() && !admission.pulls_body) {
     auto reading = read_body(&parser, &request, admission.body_bytes_max);
-    fault = co_await std::move(reading);
+    exchange.fault = co_await std::move(reading);
   }
-  if (!fault && !admission.refusal) {
+  if (!exchange.fault && !admission.refusal) {
+    request.received = steady_clock::now();
     enter(Phase::handling, SteadyTime::max());
     try {
-      auto handling = admission.handler(&request);
+      auto handling = handle(exchange, parser, request, admission);
       response = co_await std::move(handling);
     } catch (const std::exception& exception) {
       if (context_.stopping) throw;  // the cancellation
-      fault = kInternal;
-      context_.log.error("a handler threw", {{"request_id", std::string_view(exchange.id)},
-                                             {"what", std::string_view(exception.what())}});
+      note_defect(exchange, exception);
     }
   }
-  if (fault) {
-    if (fault->status == kCallerGone) {
+  if (exchange.fault) {
+    if (exchange.fault->status == kCallerGone) {
       response.status = kCallerGone;
-      account(exchange, response);
+      settle(exchange, response);
       co_return false;
     }
     exchange.keep_alive = false;
     linger_ = true;
-    response = refusal_of(*fault, exchange.id);
+    response = refusal_of(*exchange.fault, exchange.id);
   }
   compose(exchange, response);
   const auto sent = try_send(out_);
@@ -329,7 +320,7 @@ Task<bool> StreamConnection<Stream>::exchange() {
     auto finishing = finish_answer(&exchange, &response, *sent);
     if (!co_await std::move(finishing)) exchange.keep_alive = false;
   }
-  account(exchange, response);
+  settle(exchange, response);
   co_return exchange.keep_alive;
 }
 
@@ -376,56 +367,79 @@ Task<bool> StreamConnection<Stream>::discard_body(RequestParser* parser) {
   co_return !fault;
 }
 
-// The head, and the body if it is small, into out_.
+// Most handlers need nothing more than their request.
+template <class Stream>
+Task<Response> StreamConnection<Stream>::handle(Exchange& exchange, RequestParser& parser,
+                                                Request& request, Admission& admission) {
+  if (admission.pulls_body) return handle_pulling(&exchange, &parser, &request, &admission);
+  if (admission.watches_caller) return handle_watched(&exchange, &request, &admission);
+  return admission.handler(&request);
+}
+
+template <class Stream>
+Task<Response> StreamConnection<Stream>::handle_pulling(Exchange* exchange, RequestParser* parser,
+                                                        Request* request, Admission* admission) {
+  if (parser->content_length().value_or(0) > admission->body_bytes_max) {
+    exchange->fault = kTooLarge;
+    co_return Response{};
+  }
+  const ServerOptions& options = context_.options;
+  PulledBody body(*this, *parser, std::exchange(in_, {}),
+                  {.body_bytes_max = admission->body_bytes_max,
+                   .read_max = options.body_read_max,
+                   .bytes_per_second_min = options.body_bytes_per_second_min,
+                   .chunk_head_bytes_max = options.request.head_bytes_max},
+                  parser->expects_continue() && request->version_minor == 1);
+  request->body_reader = &body;
+  auto handling = admission->handler(request);
+  Response response = co_await std::move(handling);
+  request->body_reader = nullptr;
+  exchange->fault = body.fault();
+  in_ = body.take_rest();
+  if (!parser->is_done()) {
+    exchange->keep_alive = false;
+    linger_ = true;
+  }
+  co_return response;
+}
+
+template <class Stream>
+Task<Response> StreamConnection<Stream>::handle_watched(Exchange* exchange, Request* request,
+                                                        Admission* admission) {
+  Departure departure;
+  request->departure = &departure;
+  CallerWatch watch(stream_, std::span<char>(first_bytes_), in_, departure);
+  Response response;
+  std::exception_ptr thrown;
+  try {
+    auto handling = admission->handler(request);
+    response = co_await std::move(handling);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  request->departure = nullptr;
+  // The stream may neither die nor be used before the watch's read is back. In a coroutine
+  // that is being cancelled, waiting would throw instead.
+  co_await asio::this_coro::throw_if_cancelled(false);
+  auto ending = watch.end();
+  co_await std::move(ending);
+  co_await asio::this_coro::throw_if_cancelled(true);
+  if (thrown) std::rethrow_exception(thrown);
+  exchange->has_departed = watch.has_departed();
+  if (exchange->has_departed) exchange->keep_alive = false;
+  co_return response;
+}
+
 template <class Stream>
 void StreamConnection<Stream>::compose(Exchange& exchange, const Response& response) {
   if ((response.close || context_.draining) && exchange.keep_alive) {
     exchange.keep_alive = false;
     linger_ = true;  // the caller does not know yet, and may have sent more
   }
-  chunked_answer_ = response.stream && exchange.version_minor == 1;
-  if (response.stream && !chunked_answer_) exchange.keep_alive = false;
-  const bool joined =
-      !response.stream && !exchange.is_head && response.body.size() <= kJoinBytesMax;
-  constexpr std::size_t kHeadBytes = 384;  // about; more is no harm
-  out_.clear();
-  out_.reserve(kHeadBytes + (joined ? response.body.size() : 0));
-  out_.append("HTTP/1.1 ").append(status_text(response.status)).append("\r\n");
-  out_.append(context_.date);
-  out_.append("Content-Type: ").append(response.content_type).append("\r\n");
-  if (!response.stream) {
-    out_.append("Content-Length: ");
-    append_number(out_, response.body.size());
-    out_.append("\r\n");
-  } else if (chunked_answer_) {
-    out_.append("Transfer-Encoding: chunked\r\n");
-  }
-  out_.append("X-Request-Id: ").append(exchange.id).append("\r\n");
-  for (const auto& [name, value] : response.headers) {
-    out_.append(name).append(": ").append(value).append("\r\n");
-  }
-  if (!exchange.keep_alive) out_.append("Connection: close\r\n");
-  out_.append("\r\n");
-  if (joined) out_.append(response.body);
-}
-
-template <class Stream>
-void StreamConnection<Stream>::account(const Exchange& exchange, const Response& response) {
-  now_ = steady_clock::now();
-  const std::chrono::duration<double> took = now_ - exchange.begun;
-  context_.metrics.count(exchange.route, response.status, took.count());
-  const LogLevel level = response.status >= 500 ? LogLevel::warn : LogLevel::info;
-  if (!context_.log.is_on(level)) return;
-  const std::string peer = peer_.text();
-  context_.log.write(level, "request",
-                     {{"request_id", std::string_view(exchange.id)},
-                      {"method", std::string_view(exchange.method)},
-                      {"path", std::string_view(exchange.path)},
-                      {"status", static_cast<std::int64_t>(response.status)},
-                      {"duration_ms", took.count() * 1000},
-                      {"peer", std::string_view(peer)},
-                      {"caller", std::string_view(exchange.who)},
-                      {"detail", std::string_view(response.detail)}});
+  is_answer_chunked_ = response.stream && exchange.version_minor == 1;
+  exchange.is_chunked = is_answer_chunked_;
+  if (response.stream && !is_answer_chunked_) exchange.keep_alive = false;
+  compose_answer(out_, exchange, response, context_.date);
 }
 
 // What compose() and try_send() have left to do. False: the connection is of no more use.
@@ -457,7 +471,7 @@ Task<bool> StreamConnection<Stream>::send_stream(Response* response) {
     context_.log.error("a stream threw", {{"what", std::string_view(exception.what())}});
     co_return false;
   }
-  if (!chunked_answer_) co_return true;
+  if (!is_answer_chunked_) co_return true;
   auto end = send("0\r\n\r\n");
   co_return co_await std::move(end);
 }
@@ -466,7 +480,7 @@ template <class Stream>
 Async<void> StreamConnection<Stream>::write(std::string bytes) {
   if (bytes.empty()) co_return Result<void>{};  // an empty chunk would end the stream
   out_.clear();
-  if (chunked_answer_) {
+  if (is_answer_chunked_) {
     append_number(out_, bytes.size(), 16);
     out_.append("\r\n").append(bytes).append("\r\n");
   } else {

@@ -17,6 +17,7 @@
 
 #include "base/async.h"
 #include "base/log.h"
+#include "http/exchange.h"
 #include "http/request_metrics.h"
 #include "http/server.h"
 
@@ -24,7 +25,6 @@ namespace clawdforge {
 
 using TcpSocket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, IoExecutor>;
 using TlsStream = boost::asio::ssl::stream<TcpSocket>;
-using SteadyTime = std::chrono::steady_clock::time_point;
 
 // What the ticker sees of a connection.
 class Connection : public boost::intrusive::list_base_hook<

@@ -1,12 +1,16 @@
-// One request as the handlers see it: the head, parsed and checked, and the whole body.
+// One request as the handlers see it: the head, parsed and checked, and the body, whole or
+// for pulling.
 // Views point into the request's own copy of the head, so a request may be moved.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/async.h"
+#include "base/departure.h"
 #include "base/net.h"
 
 namespace clawdforge {
@@ -14,6 +18,17 @@ namespace clawdforge {
 struct Header {
   std::string_view name;
   std::string_view value;
+};
+
+// A body that its handler pulls, piece by piece.
+class BodyReader {
+ public:
+  virtual ~BodyReader() = default;
+  // The next bytes, valid until the next call; empty: the end. An error (too large, too
+  // slow, badly chunked, the caller gone) means that there is no more to read; http answers
+  // it itself, whatever the handler says. A handler may return before the end: then its
+  // answer is the connection's last.
+  virtual Async<std::string_view> next() = 0;
 };
 
 struct Request {
@@ -26,11 +41,15 @@ struct Request {
   int version_minor = 1;    // of HTTP/1.x
   std::vector<Header> headers;
 
-  std::string id;                   // the caller's X-Request-Id if it is sane, else a new one
-  IpAddress peer;                   // of the connection
-  std::vector<std::string> params;  // what the {placeholders} of the route stood for
-  std::string who;                  // for the log line; set by whoever admits the request
-  std::string body;
+  std::string id;                     // the caller's X-Request-Id if it is sane, else a new one
+  IpAddress peer;                     // of the connection
+  std::vector<std::string> params;    // what the {placeholders} of the route stood for
+  std::string who;                    // for the log line; set by whoever admits the request
+  std::string body;                   // empty if the handler pulls it
+  BodyReader* body_reader = nullptr;  // set where the admission asked for it
+  Departure* departure = nullptr;     // likewise
+  // When its last byte was here; its head's last byte if the handler pulls the body.
+  std::chrono::steady_clock::time_point received;
 
   bool is_head() const { return method == "HEAD"; }
   // The first header of this name, in any case.

@@ -167,10 +167,11 @@ class RequestParser::BeastParser final : public http::basic_parser<true> {
   }
 
   std::size_t take(boost::beast::string_view bytes, error_code& error) {
-    if (body_->size() + bytes.size() > body_bytes_max_) {
+    if (bytes.size() > body_bytes_max_ - body_bytes_) {
       error = http::error::body_limit;
       return 0;
     }
+    body_bytes_ += bytes.size();
     body_->append(bytes.data(), bytes.size());
     return bytes.size();
   }
@@ -188,7 +189,7 @@ class RequestParser::BeastParser final : public http::basic_parser<true> {
   void on_body_init_impl(const boost::optional<std::uint64_t>&, error_code&) override {}
   void on_chunk_header_impl(std::uint64_t size, boost::beast::string_view,
                             error_code& error) override {
-    if (size > body_bytes_max_ - body_->size()) error = http::error::body_limit;
+    if (size > body_bytes_max_ - body_bytes_) error = http::error::body_limit;
   }
   void on_finish_impl(error_code&) override {}
 
@@ -201,6 +202,7 @@ class RequestParser::BeastParser final : public http::basic_parser<true> {
   Request* request_ = nullptr;  // while its head is being parsed
   std::string* body_ = nullptr;
   std::size_t body_bytes_max_ = 0;
+  std::size_t body_bytes_ = 0;  // of all pieces so far
   std::optional<Fault> fault_;
   int hosts_ = 0;
   int lengths_ = 0;

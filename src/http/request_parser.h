@@ -54,8 +54,8 @@ class RequestParser {
     std::size_t consumed = 0;
     std::optional<Fault> fault;
   };
-  // Appends what `bytes` hold of the body to `body`; 413 when it would grow over
-  // `body_bytes_max`.
+  // Appends what `bytes` hold of the body to `body`; 413 when all that was found so far
+  // would grow over `body_bytes_max`, which is the same in every call.
   BodyStep parse_body(std::string_view bytes, std::string& body, std::size_t body_bytes_max);
 
  private:

@@ -28,6 +28,10 @@ using Handler = std::move_only_function<Task<Response>(Request* request)>;
 struct Admission {
   std::optional<Response> refusal;
   std::size_t body_bytes_max = 0;
+  // One of the two at most: a handler that pulls the body learns from it that the caller
+  // has gone.
+  bool pulls_body = false;      // the handler reads it from Request::body_reader
+  bool watches_caller = false;  // Request::departure happens when the caller hangs up
   Handler handler;
   const Route* route = nullptr;  // for the metrics; none for an unknown path
 };
