@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/json_text.h"
+#include "ledger/row_values.h"
 
 namespace clawdforge {
 namespace {
@@ -25,9 +26,6 @@ enum Column : std::size_t {
 template <class T>
 using Read = std::expected<T, std::string>;
 
-// The last second of the year 9999: beyond it a time is a mistake, and would overflow.
-constexpr std::int64_t kUnixSecondsMax = 253'402'300'799;
-
 std::string text_of(const std::vector<Cidr>& cidrs) {
   std::string text = "[";
   for (const Cidr& cidr : cidrs) {
@@ -39,23 +37,9 @@ std::string text_of(const std::vector<Cidr>& cidrs) {
 }
 
 Read<Digest> digest_from(const SqlValue& value) {
-  const auto* text = std::get_if<std::string>(&value);
-  Digest digest;
-  if (text == nullptr || text->size() != digest.size() * 2) {
-    return std::unexpected("token_sha256 is not a SHA-256 in hexadecimal");
-  }
-  for (std::size_t i = 0; i < text->size(); ++i) {
-    const char c = (*text)[i];
-    const bool is_digit = c >= '0' && c <= '9';
-    // One spelling only: two rows must not hold the same digest in different letters.
-    if (!is_digit && !(c >= 'a' && c <= 'f')) {
-      return std::unexpected("token_sha256 is not in lower-case hexadecimal");
-    }
-    const auto half = static_cast<unsigned char>(is_digit ? c - '0' : c - 'a' + 10);
-    unsigned char& byte = digest[i / 2];
-    byte = static_cast<unsigned char>(i % 2 == 0 ? half << 4 : byte | half);
-  }
-  return digest;
+  const auto digest = digest_in(value);
+  if (!digest) return std::unexpected("token_sha256 is not a SHA-256 in lower-case hexadecimal");
+  return *digest;
 }
 
 Read<std::vector<Cidr>> cidrs_from(const SqlValue& value) {
@@ -104,10 +88,6 @@ Read<std::optional<TimePoint>> time_from(const SqlValue& value, std::string_view
       [](std::int64_t second) { return TimePoint(std::chrono::seconds(second)); });
 }
 
-SqlValue value_of(const std::optional<std::int64_t>& number) {
-  return number ? SqlValue(*number) : SqlValue();
-}
-
 }  // namespace
 
 SqlRow row_of(const App& app) {
@@ -116,8 +96,8 @@ SqlRow row_of(const App& app) {
   row[kDigest] = to_hex(app.token_digest);
   row[kCidrs] = text_of(app.ip_cidrs);
   if (app.event_format) row[kEventFormat] = std::string(name_of(*app.event_format));
-  row[kSessionsMax] = value_of(app.sessions_max);
-  row[kRunsMax] = value_of(app.runs_max);
+  row[kSessionsMax] = sql_value(app.sessions_max);
+  row[kRunsMax] = sql_value(app.runs_max);
   row[kCreatedAt] = unix_seconds(app.created_at);
   if (app.last_used_at) row[kLastUsedAt] = unix_seconds(*app.last_used_at);
   return row;

@@ -10,12 +10,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/async.h"
 #include "base/clock.h"
 #include "model/app.h"
+#include "model/run.h"
+#include "model/upload.h"
 
 namespace clawdforge {
 
@@ -44,12 +47,34 @@ struct AppList {
   std::vector<UnreadableApp> unreadable;
 };
 
+// Which rows of an audit to show, newest first. Times are inclusive.
+struct AuditFilter {
+  std::optional<std::string> app;
+  std::optional<TimePoint> since;
+  std::optional<TimePoint> until;
+  std::int64_t limit = 100;
+  std::optional<std::string> cursor;  // a page's next_cursor, to go on behind it
+};
+
+struct RunPage {
+  std::vector<RunRecord> runs;
+  std::optional<std::string> next_cursor;  // none: that was all
+};
+
 class LedgerReader {
  public:
   virtual ~LedgerReader() = default;
 
   virtual Async<AppList> apps() = 0;
   virtual Async<std::int64_t> open_session_count() = 0;
+  virtual Async<RunPage> runs(AuditFilter filter) = 0;
+  // Those of the app's uploads that are there and not expired at `now`, in the order of
+  // the digests. Errc::not_found "file_not_found" if any is missing.
+  virtual Async<std::vector<Upload>> find_uploads(std::string app, std::vector<Digest> digests,
+                                                  TimePoint now) = 0;
+  // The oldest first, at most `limit`.
+  virtual Async<std::vector<Digest>> expired_uploads(TimePoint now, std::int64_t limit) = 0;
+  virtual Async<std::vector<Digest>> all_uploads() = 0;
   // A number that differs from the last one when another program has changed the ledger.
   // It may differ without a reason, too.
   virtual Async<std::int64_t> foreign_change_mark() = 0;
@@ -71,11 +96,23 @@ class Ledger : public LedgerReader {
   virtual Async<void> add_app(App app) = 0;
   // Another token for the same app. Errc::not_found "token_not_found".
   virtual Async<void> rotate_app(std::string name, Digest token_digest) = 0;
-  // Takes the app's token away and closes its open sessions, in one step.
+  // Takes the app's token away, closes its open sessions and lets its uploads expire, in
+  // one step.
   // Errc::not_found "token_not_found".
   virtual Async<void> remove_app(std::string name, TimePoint at) = 0;
   // Times of last use, which only move forwards; apps that are gone are skipped.
   virtual Async<void> note_use(std::vector<AppUse> uses) = 0;
+
+  // A run that begins, with its process.
+  virtual Async<void> add_run(Run run, ProcessMark process) = 0;
+  // How it ended; the process mark is cleared. A row that is gone stays gone.
+  virtual Async<void> settle_run(RunEnd end) = 0;
+  // At start: what earlier lives of the gateway have left unfinished becomes
+  // "interrupted". Gives how many there were.
+  virtual Async<std::int64_t> interrupt_runs(std::string instance_id, TimePoint at) = 0;
+
+  virtual Async<void> add_upload(Upload upload) = 0;
+  virtual Async<void> remove_uploads(std::vector<Digest> digests) = 0;
 };
 
 }  // namespace clawdforge

@@ -63,6 +63,12 @@ class SqlDriver {
   virtual Result<void> tidy(Moment moment) = 0;
 };
 
+// For statements whose rows nobody looks at.
+inline Result<void> without_rows(Result<SqlResult> result) {
+  if (!result) return std::unexpected(std::move(result.error()));
+  return {};
+}
+
 // The error that every caller of the ledger may see. `detail` says what is wrong.
 inline std::unexpected<Error> ledger_unavailable(std::string detail) {
   return std::unexpected(Error{Errc::unavailable,

@@ -21,9 +21,18 @@ constexpr std::string_view kBeat =
     "SET seen_at = excluded.seen_at, beats = instances.beats + 1";
 constexpr std::string_view kOpenSessions = "SELECT COUNT(*) FROM sessions WHERE closed_at IS NULL";
 
-Result<void> without_rows(Result<SqlResult> result) {
-  if (!result) return std::unexpected(std::move(result.error()));
-  return {};
+// How long the rows of earlier lives are kept.
+constexpr std::chrono::days kInstanceRetention{30};
+// A life that was killed has no end; when it was last seen counts instead.
+constexpr std::string_view kForgetInstances =
+    "DELETE FROM instances WHERE COALESCE(ended_at, seen_at) < $1";
+
+Result<void> add_instance(SqlDriver& driver, const Instance& instance) {
+  const std::int64_t now = unix_seconds(instance.started_at);
+  auto added = driver.execute(kBeginInstance, {instance.id, instance.version, instance.pid, now});
+  if (!added) return std::unexpected(std::move(added.error()));
+  const std::int64_t oldest = unix_seconds(instance.started_at - kInstanceRetention);
+  return without_rows(driver.execute(kForgetInstances, {oldest}));
 }
 
 }  // namespace
@@ -43,8 +52,7 @@ Async<std::int64_t> SqlLedger::foreign_change_mark() {
 
 Async<void> SqlLedger::begin_instance(Instance instance) {
   return worker_.call<void>(Access::write, [instance = std::move(instance)](SqlDriver& driver) {
-    return without_rows(driver.execute(kBeginInstance, {instance.id, instance.version, instance.pid,
-                                                        unix_seconds(instance.started_at)}));
+    return add_instance(driver, instance);
   });
 }
 

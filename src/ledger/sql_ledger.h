@@ -20,6 +20,11 @@ class SqlLedger final : public Ledger {
 
   Async<AppList> apps() override;
   Async<std::int64_t> open_session_count() override;
+  Async<RunPage> runs(AuditFilter filter) override;
+  Async<std::vector<Upload>> find_uploads(std::string app, std::vector<Digest> digests,
+                                          TimePoint now) override;
+  Async<std::vector<Digest>> expired_uploads(TimePoint now, std::int64_t limit) override;
+  Async<std::vector<Digest>> all_uploads() override;
   Async<std::int64_t> foreign_change_mark() override;
   bool is_healthy() const override { return worker_.is_healthy(); }
 
@@ -31,6 +36,13 @@ class SqlLedger final : public Ledger {
   Async<void> rotate_app(std::string name, Digest token_digest) override;
   Async<void> remove_app(std::string name, TimePoint at) override;
   Async<void> note_use(std::vector<AppUse> uses) override;
+
+  Async<void> add_run(Run run, ProcessMark process) override;
+  Async<void> settle_run(RunEnd end) override;
+  Async<std::int64_t> interrupt_runs(std::string instance_id, TimePoint at) override;
+
+  Async<void> add_upload(Upload upload) override;
+  Async<void> remove_uploads(std::vector<Digest> digests) override;
 
   // Blocks until all calls made so far are done; calls made later are refused.
   void stop() { worker_.stop(); }

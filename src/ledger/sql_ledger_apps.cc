@@ -22,6 +22,8 @@ constexpr std::string_view kNoteClosed =
 constexpr std::string_view kCloseSessions =
     "UPDATE sessions SET closed_at = $2, close_reason = 'token_revoked' "
     "WHERE app_name = $1 AND closed_at IS NULL";
+constexpr std::string_view kExpireUploads =
+    "UPDATE uploads SET expires_at = $2 WHERE app_name = $1 AND expires_at > $2";
 constexpr std::string_view kNoteUse =
     "UPDATE tokens SET last_used_at = $2 "
     "WHERE name = $1 AND (last_used_at IS NULL OR last_used_at < $2)";
@@ -56,7 +58,7 @@ Result<void> delete_app(SqlDriver& driver, const std::string& name, std::int64_t
   if (!noted) return std::unexpected(noted.error());
   const auto closed = driver.execute(kCloseSessions, {name, at});
   if (!closed) return std::unexpected(closed.error());
-  return {};
+  return without_rows(driver.execute(kExpireUploads, {name, at}));
 }
 
 }  // namespace

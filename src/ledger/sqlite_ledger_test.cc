@@ -486,5 +486,32 @@ TEST(SqliteCommits, TheLogStaysBoundedUnderLoad) {
   EXPECT_LT(std::filesystem::file_size(dir.file("l.db-wal")), 2 * 64 * 4'200u);
 }
 
+TEST(SqliteRuns, TheProcessMarkIsThereWhileTheRunLives) {
+  const TempDir dir;
+  LedgerHouse house;
+  ASSERT_TRUE(house.open(dir.file("l.db")));
+  OtherProgram other(dir.file("l.db"));
+  for (const char* id : {"settled", "cut-off"}) {
+    ASSERT_TRUE(house.await(house.ledger->add_run({.id = id,
+                                                   .app = "a",
+                                                   .agent = "demo",
+                                                   .model = "m",
+                                                   .prompt_bytes = 5,
+                                                   .started_at = at_second(100),
+                                                   .instance_id = "old"},
+                                                  {4711, 99, "boot"})));
+  }
+  const std::string marks =
+      "SELECT run_id, state, process_pid, process_start, process_boot_id FROM runs ORDER BY 1";
+  EXPECT_EQ(other.ask(marks), "cut-off|running|4711|99|boot\nsettled|running|4711|99|boot");
+  RunEnd end;
+  end.run_id = "settled";
+  end.state = "succeeded";
+  ASSERT_TRUE(house.await(house.ledger->settle_run(end)));
+  EXPECT_EQ(house.await(house.ledger->interrupt_runs("new", at_second(200))), 1);
+  EXPECT_EQ(other.ask(marks),
+            "cut-off|interrupted|NULL|NULL|NULL\nsettled|succeeded|NULL|NULL|NULL");
+}
+
 }  // namespace
 }  // namespace clawdforge

@@ -12,26 +12,12 @@
 #include <filesystem>
 #include <utility>
 
+#include "workspace/descriptor.h"
+
 namespace clawdforge {
 namespace {
 
 constexpr std::size_t kSmallFileBytesMax = 4096;
-
-// A descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
 
 std::unexpected<Error> unusable(const std::string& path, const char* what) {
   return fail(Errc::unavailable, "data_dir",

@@ -1,0 +1,22 @@
+// An upload is a file that an app has brought; its token is shown once, its digest kept.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/secret.h"
+
+namespace clawdforge {
+
+struct Upload {
+  Digest token_digest{};
+  std::string app;
+  std::int64_t size = 0;
+  std::string extension;  // safe: "" or a dot and 1 to 16 of a-z, 0-9
+  TimePoint created_at;
+  TimePoint expires_at;
+  std::string instance_id;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,53 @@
+// RunDirs makes the directories that runs work in, DATA_DIR/runs/RUN_ID with `work` and
+// `tmp` inside, and removes them with all that is left there. Owned by the daemon; the
+// disk and the log outlive it. Io thread only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "base/log.h"
+#include "workspace/disk.h"
+
+namespace clawdforge {
+
+struct Attachment {
+  std::string path;       // the uploaded file
+  std::string extension;  // safe: "" or a dot and letters; anything else is left away
+};
+
+struct RunDir {
+  std::string work;
+  std::string temp;
+  std::vector<std::string> attachments;  // names in `work`: attachment-1.txt, ...
+};
+
+class RunDirs {
+ public:
+  RunDirs(std::string data_dir, Disk& disk, Log& log);
+
+  // Attachments are hard-linked, copied where that is not possible. They may be read, not
+  // written: a link shares the upload's bytes with every other run that has it, and a copy
+  // behaves alike. That keeps an agent from changing them by mistake; one that runs as
+  // root, or sets out to, can still change what its own app has uploaded.
+  // An error leaves nothing behind: Errc::not_found "file_not_found" when an upload's file
+  // has gone, Errc::unavailable "disk_full", "disk_busy" or "workspace_unavailable"
+  // otherwise.
+  Async<RunDir> make(std::string run_id, std::vector<Attachment> attachments);
+
+  // Returns at once; nothing below the directory that is a link is followed. What cannot
+  // be removed is logged, and tried again by clear() at the next start.
+  void remove(std::string run_id);
+
+  // At start: makes sure that runs/ is there, and removes what an earlier life has left.
+  // What cannot be removed is logged.
+  Async<void> clear();
+
+ private:
+  const std::string root_;
+  Disk& disk_;
+  Log& log_;
+};
+
+}  // namespace clawdforge
