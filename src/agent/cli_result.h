@@ -1,0 +1,56 @@
+// Reads the result that an agent's command line prints: one JSON object of type "result",
+// usually one line. Pure: it is fed with pieces of output as they come.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/run.h"
+
+namespace clawdforge {
+
+// Of all output; more is no answer but a flood.
+inline constexpr std::size_t kResultBytesMax = 32 * 1024 * 1024;
+
+struct CliResult {
+  bool is_error = false;
+  std::string text;  // the answer, or what went wrong; valid UTF-8
+  std::optional<std::string> stop_reason;
+  std::optional<Usage> usage;
+  std::optional<double> cost_usd;
+  // How the command line itself tells its errors apart; empty where it does not say.
+  std::string subtype;
+  std::string terminal_reason;
+  std::string api_error;
+  std::string api_error_type;
+  std::optional<int> api_status;
+  bool operator==(const CliResult&) const = default;
+};
+
+class ResultReader {
+ public:
+  // Other lines are skipped. True: the result is there, or cannot come any more because
+  // there is too much output; nothing more needs to be fed. How the output is cut into
+  // pieces makes no difference.
+  bool feed(std::string_view piece);
+  // The output has ended. A last line without its end counts; without any result line,
+  // the output as a whole may be the result, or a list that ends in it.
+  void finish();
+
+  const std::optional<CliResult>& result() const { return result_; }
+  bool is_too_large() const { return is_too_large_; }
+  bool has_output() const;  // anything but white space
+
+ private:
+  void take_line(std::string_view line);
+
+  std::string output_;
+  std::size_t line_begin_ = 0;
+  std::size_t searched_ = 0;  // up to here there is no end of the line
+  std::optional<CliResult> result_;
+  bool is_too_large_ = false;
+};
+
+}  // namespace clawdforge
