@@ -2,6 +2,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/demo_agent.h"
 #include "cli/cli.h"
 #include "daemon/serve.h"
 
@@ -22,6 +23,9 @@ Result<GatewayDoor> find_door(const std::string& data_dir) {
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "serve") return serve(std::vector<std::string>(argv + 2, argv + argc));
+  if (command == "demo-agent") {
+    return demo_agent(std::vector<std::string>(argv + 2, argv + argc));
+  }
   if (command == "config") return print_config(std::vector<std::string>(argv + 2, argv + argc));
   return run_client(argc, argv, find_door);
 }

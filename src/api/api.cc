@@ -4,6 +4,7 @@
 
 #include "api/json_body.h"
 #include "api/problem.h"
+#include "http/multipart.h"
 
 namespace clawdforge {
 namespace {
@@ -58,6 +59,19 @@ Admission refuse_unrouted(const Router::Match& match, const Request& request) {
   return admission;
 }
 
+// Of the body, as the head announces it.
+Result<void> check_type(const Endpoint& endpoint, const Request& request) {
+  if (endpoint.body == Body::json && brings_another_type(request)) {
+    return fail(Errc::unsupported_type, "unsupported_content_type",
+                "Send the body as application/json.");
+  }
+  if (endpoint.body == Body::multipart) {
+    const auto boundary = multipart_boundary(request.header("Content-Type").value_or(""));
+    if (!boundary) return std::unexpected(boundary.error());
+  }
+  return {};
+}
+
 }  // namespace
 
 Response json_response(std::string body) {
@@ -105,15 +119,17 @@ Admission Api::admit(Request& request) {
     refused.error().retry_after = kDrainRetryAfter;
     return refuse(refused.error(), request, match.route);
   }
-  if (endpoint.body == Body::json && brings_another_type(request)) {
-    const auto refused = fail(Errc::unsupported_type, "unsupported_content_type",
-                              "Send the body as application/json.");
-    return refuse(refused.error(), request, match.route);
+  if (const auto checked = check_type(endpoint, request); !checked) {
+    return refuse(checked.error(), request, match.route);
   }
   request.params = std::move(match.params);
   Admission admission;
   admission.route = match.route;
-  admission.body_bytes_max = endpoint.body == Body::json ? body_bytes_max_ : kIgnoredBodyBytesMax;
+  admission.body_bytes_max = kIgnoredBodyBytesMax;
+  if (endpoint.body == Body::json) admission.body_bytes_max = body_bytes_max_;
+  if (endpoint.body == Body::multipart) admission.body_bytes_max = endpoint.body_bytes_max;
+  admission.pulls_body = endpoint.body == Body::multipart;
+  admission.watches_caller = endpoint.watches_caller;
   admission.handler = [answer = &endpoint.answer,
                        caller = std::move(*caller)](Request* admitted) mutable {
     return (*answer)(std::move(caller), admitted);

@@ -1,6 +1,7 @@
 // One path and method of the public contract: who may use it and what answers it.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,9 @@ enum class Permit {
   loopback_or_admin,  // the admin token; none needed from this machine
 };
 
-// What the request brings along. A body that nothing is made of is read and dropped.
-enum class Body { none, json };
+// What the request brings along. A body that nothing is made of is read and dropped; a
+// multipart body is pulled by the endpoint.
+enum class Body { none, json, multipart };
 
 // The request lives until the task has ended.
 using Answer = std::function<Task<Response>(Caller caller, Request* request)>;
@@ -33,6 +35,8 @@ struct Endpoint {
   Permit permit;
   Body body;
   Answer answer;
+  bool watches_caller = false;     // Request::departure happens when the caller hangs up
+  std::size_t body_bytes_max = 0;  // of a multipart body; JSON bodies all have the same
 };
 
 using Endpoints = std::vector<Endpoint>;

@@ -4,17 +4,24 @@
 
 #include "api/openapi_json.h"
 #include "api/problem.h"
+#include "base/json_text.h"
 #include "base/version.h"
 
 namespace clawdforge {
 namespace {
 
-// No agent is probed yet: nothing is known to be present, and the fields say so.
+void append_program(std::string& out, std::string_view name, const ProgramFinding& found) {
+  out += fmt::format(R"("{0}_present":{1},"{0}_version":)", name, found.is_present);
+  append_json_string(out, found.version);
+  out += ',';
+}
+
 Task<Response> healthz(const HealthSources* sources) {
-  co_return json_response(
-      fmt::format(R"({{"ok":true,"version":"{}","claude_present":false,"claude_version":"",)"
-                  R"("acpx_present":false,"acpx_version":"","open_sessions":{}}})",
-                  kVersion, sources->watch.open_sessions()));
+  std::string body = fmt::format(R"({{"ok":true,"version":"{}",)", kVersion);
+  append_program(body, "claude", sources->claude);
+  append_program(body, "acpx", sources->acpx);
+  body += fmt::format(R"("open_sessions":{}}})", sources->watch.open_sessions());
+  co_return json_response(std::move(body));
 }
 
 Task<Response> readyz(const HealthSources* sources, Request* request) {

@@ -5,6 +5,7 @@
 #include "base/metrics.h"
 #include "forge/watch.h"
 #include "ledger/ledger.h"
+#include "model/program.h"
 
 namespace clawdforge {
 
@@ -14,6 +15,8 @@ struct HealthSources {
   const Watch& watch;
   const Metrics& metrics;
   const bool& is_draining;
+  const ProgramFinding& claude;
+  const ProgramFinding& acpx;
 };
 
 void add_health_routes(Endpoints& endpoints, const HealthSources& sources);

@@ -6,9 +6,13 @@
 #include <set>
 #include <string>
 
+#include "api/audit_routes.h"
+#include "api/file_routes.h"
 #include "api/health_routes.h"
 #include "api/openapi_json.h"
 #include "api/problem.h"
+#include "api/run_routes.h"
+#include "api/sweep_routes.h"
 #include "api/token_routes.h"
 #include "base/run_to_end.h"
 #include "ledger/sql_ledger.h"
@@ -47,10 +51,26 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   Apps apps(*ledger, clock, ids, log);
   const Watch watch(io.get_executor(), *ledger, apps, clock, log, "instance");
   const bool is_draining = false;
-  const HealthSources health{*ledger, watch, metrics, is_draining};
+  const ProgramFinding absent;
+  const HealthSources health{*ledger, watch, metrics, is_draining, absent, absent};
   Endpoints endpoints;
   add_health_routes(endpoints, health);
   add_token_routes(endpoints, apps);
+  Disk disk(io.get_executor());
+  UploadFiles upload_files(".", disk);
+  Uploads uploads(*ledger, upload_files, clock, ids, "instance");
+  add_file_routes(endpoints, uploads, 1024);
+  auto spawner = std::move(*Spawner::make(io.get_executor(), {}, log));
+  OneShots one_shots(*spawner, clock, {});
+  RunDirs run_dirs(".", disk, log);
+  Runs runs({io.get_executor(), *ledger, one_shots, uploads, run_dirs, clock, ids, log, metrics,
+             "instance"},
+            {{1, 1}, {}});
+  add_run_routes(endpoints, runs, {});
+  add_audit_routes(endpoints, *ledger);
+  Sweeper sweeper(io.get_executor(), *ledger, upload_files, clock, log, metrics,
+                  std::chrono::seconds(60));
+  add_sweep_routes(endpoints, sweeper);
 
   Operations served;
   for (const Endpoint& endpoint : endpoints) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/version.h"
+#include "cli/run_commands.h"
 #include "cli/token_commands.h"
 
 namespace clawdforge {
@@ -20,9 +21,24 @@ void add_connection_options(CLI::App& command, GatewayCall& to) {
   command.add_flag("--json", to.as_json, "print the gateway's answer as it is");
 }
 
+CLI::App* add_run_command(CLI::App& program, GatewayCall& to, RunCommand& asked) {
+  CLI::App* run = program.add_subcommand(
+      "run", "one prompt, one answer; the app's token comes from CLAWDFORGE_TOKEN");
+  run->add_option("prompt", asked.prompt, "the prompt; - or nothing: standard input");
+  run->add_option("--agent", asked.agent, "claude (default) or demo");
+  run->add_option("--model", asked.model, "the agent's model");
+  run->add_option("--system", asked.system, "a system prompt");
+  run->add_option("--effort", asked.effort, "low, medium, high, xhigh or max");
+  run->add_option("--file", asked.files, "a file token; may be repeated");
+  run->add_option("--timeout-secs", asked.timeout_secs, "how long it may take");
+  add_connection_options(*run, to);
+  return run;
+}
+
 // The commands that main() hands to the daemon stand here only to be listed.
 void list_daemon_commands(CLI::App& program) {
   program.add_subcommand("serve", "run the gateway (serve --help lists every key)");
+  program.add_subcommand("demo-agent", "the built-in agent, as the gateway starts it");
   program.add_subcommand("config", "print the effective configuration and where it comes from");
 }
 
@@ -65,6 +81,15 @@ int run_client(int argc, char** argv, const FindDoor& find_door) {
   revoke->add_option("name", name)->required();
   add_connection_options(*revoke, to);
   revoke->callback([&] { exit_code = revoke_token(to, name); });
+
+  RunCommand asked;
+  add_run_command(program, to, asked)->callback([&] { exit_code = run_prompt(to, asked); });
+  UploadCommand brought;
+  CLI::App* upload = program.add_subcommand("upload", "bring a file; prints its token");
+  upload->add_option("file", brought.path)->required();
+  upload->add_option("--ttl-secs", brought.ttl_secs, "how long it is kept, 60 to 86400");
+  add_connection_options(*upload, to);
+  upload->callback([&] { exit_code = upload_file(to, brought); });
 
   if (const char* url = std::getenv("CLAWDFORGE_URL")) to.url = url;  // --url overwrites it
   try {

@@ -7,8 +7,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "base/net.h"
-#include "http/client.h"
+#include "cli/gateway_call.h"
 
 namespace clawdforge {
 namespace json = boost::json;
@@ -16,74 +15,12 @@ namespace {
 
 constexpr std::chrono::seconds kCallMax{30};
 
-int complain(int exit_code, std::string_view sentence) {
-  fmt::print(stderr, "clawdforge: {}\n", sentence);
-  return exit_code;
-}
-
-struct Outcome {
-  int exit_code = 0;  // not zero: said why already
-  std::string text;
-  json::object body;
-};
-
-// The sentence of an error body, or the body itself where it is none of ours.
-std::string sentence_of(const ClientAnswer& answer) {
-  json::error_code error;
-  const json::value body = json::parse(answer.body, error);
-  if (!error && body.is_object()) {
-    if (const auto* detail = body.get_object().if_contains("detail");
-        detail != nullptr && detail->is_string()) {
-      return std::string(detail->get_string());
-    }
-  }
-  return fmt::format("the answer was HTTP {}", answer.status);
-}
-
-// A token must not end up with a stranger: on a port that a gateway has left, or on
-// another host than the one whose file it comes from.
-std::optional<int> check(const GatewayCall& to, const GatewayDoor& door,
-                         const ServerAddress& address) {
-  if (to.url.empty() && !door.is_running) {
-    return complain(kExitNoAnswer, "no gateway runs on this data directory.");
-  }
-  if (door.admin_token.empty()) {
-    return complain(kExitNoToken,
-                    "no admin token was found; start the gateway once, or set "
-                    "CLAWDFORGE_ADMIN_TOKEN.");
-  }
-  const auto host = IpAddress::parse(address.host == "localhost" ? "127.0.0.1" : address.host);
-  if (door.is_token_from_file && !to.url.empty() && !(host && host->is_loopback())) {
-    return complain(kExitNoToken,
-                    "the admin token of this machine is not sent to another one; set "
-                    "CLAWDFORGE_ADMIN_TOKEN to that gateway's.");
-  }
-  return std::nullopt;
-}
-
 Outcome call(const GatewayCall& to, std::string method, std::string target, std::string body) {
-  auto door = to.find_door(to.data_dir);
-  if (!door) return {complain(kExitUsage, door.error().message), {}, {}};
-  auto address = parse_server_url(to.url.empty() ? door->url : to.url);
-  if (!address) return {complain(kExitUsage, address.error().message), {}, {}};
-  if (const auto refused = check(to, *door, *address)) return {*refused, {}, {}};
-  if (to.url.empty()) address->pinned_cert = door->pinned_cert;
-  ClientRequest request{.method = std::move(method),
-                        .target = std::move(target),
-                        .token = std::move(door->admin_token),
-                        .body = std::move(body)};
-  auto answer = call_server(*address, request, kCallMax);
-  if (!answer) return {complain(kExitNoAnswer, answer.error().message), {}, {}};
-  if (answer->status >= 400) {
-    const int code = answer->status >= 500 ? kExitFailed : kExitRefused;
-    return {complain(code, sentence_of(*answer)), {}, {}};
-  }
-  json::error_code error;
-  json::value parsed = json::parse(answer->body, error);
-  if (error || !parsed.is_object()) {
-    return {complain(kExitFailed, "the answer is not a clawdforge gateway's."), {}, {}};
-  }
-  return {0, std::move(answer->body), std::move(parsed.get_object())};
+  ClientRequest request;
+  request.method = std::move(method);
+  request.target = std::move(target);
+  request.body = std::move(body);
+  return call_gateway(to, TokenKind::admin, std::move(request), kCallMax);
 }
 
 std::string text_of(const json::value& value) {

@@ -7,23 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.h"
+#include "cli/gateway_call.h"
 
 namespace clawdforge {
-
-inline constexpr int kExitNoAnswer = 1;
-inline constexpr int kExitUsage = 2;
-inline constexpr int kExitNoToken = 3;
-inline constexpr int kExitRefused = 4;
-inline constexpr int kExitFailed = 5;
-
-// How to reach the gateway, as far as the caller said.
-struct GatewayCall {
-  FindDoor find_door;
-  std::string url;       // empty: the gateway of this machine
-  std::string data_dir;  // empty: the configured one
-  bool as_json = false;
-};
 
 struct NewToken {
   std::string name;

@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "base/secret.h"
 #include "model/app.h"
+#include "process/spawner.h"
 
 namespace clawdforge {
 
@@ -47,6 +48,7 @@ struct Config {
   std::string tls_cert;
   std::string tls_key;
   std::string claude_bin;
+  bool claude_owner_settings = false;
   std::string acpx_bin;
   std::string default_model;
   EventFormat event_format = EventFormat::acp;
@@ -66,6 +68,7 @@ struct Config {
   std::int64_t connections_max = 0;
   std::chrono::milliseconds cancel_grace{};
   std::chrono::milliseconds kill_grace{};
+  PidNamespace pid_namespace = PidNamespace::automatic;
   std::chrono::seconds drain_grace{};
   std::chrono::seconds permission_timeout{};
   PermissionMode permission_mode = PermissionMode::approve_reads;

@@ -193,6 +193,9 @@ constexpr KeyRow kRows[] = {
                                                 "Private key in PEM form."),
     text<&Config::claude_bin, parse_program>("claude_bin", {"claude"}, "a program.",
                                              "The claude program: a name in PATH or a path."),
+    choice<&Config::claude_owner_settings, kSwitch>(
+        "claude_owner_settings", {"off"}, "one of on, off.",
+        "Whether the owner's own Claude settings, servers and memory apply to runs."),
     text<&Config::acpx_bin, parse_program>("acpx_bin", {"acpx"}, "a program.",
                                            "The acpx program: a name in PATH or a path."),
     text<&Config::default_model, parse_plain>("default_model", {"sonnet"}, "the name of a model.",
@@ -232,6 +235,9 @@ constexpr KeyRow kRows[] = {
                                   "Time for an agent to acknowledge a cancel."),
     number<&Config::kill_grace>("kill_grace_ms", {"2000"}, 0, kGraceMsMax,
                                 "Time between SIGTERM and SIGKILL."),
+    choice<&Config::pid_namespace, kPidNamespaces>(
+        "pid_namespace", {"auto"}, "one of auto, on, off.",
+        "Whether each agent gets a PID namespace of its own; auto: where the kernel allows it."),
     number<&Config::drain_grace>("drain_grace_secs", {"30"}, 0, kDaySecs,
                                  "Time for running work to end at shutdown."),
     number<&Config::permission_timeout>("permission_timeout_secs", {"120"}, 1, kDaySecs,

@@ -58,6 +58,9 @@ inline constexpr Choice<AgentProtocol> kAgentProtocols[] = {{"acp", AgentProtoco
                                                             {"acpx", AgentProtocol::acpx}};
 inline constexpr Choice<EventFormat> kEventFormats[] = {{"acp", EventFormat::acp},
                                                         {"simple", EventFormat::simple}};
+inline constexpr Choice<PidNamespace> kPidNamespaces[] = {
+    {"auto", PidNamespace::automatic}, {"on", PidNamespace::on}, {"off", PidNamespace::off}};
+inline constexpr Choice<bool> kSwitch[] = {{"on", true}, {"off", false}};
 inline constexpr Choice<LogLevel> kLogLevels[] = {{"debug", LogLevel::debug},
                                                   {"info", LogLevel::info},
                                                   {"warn", LogLevel::warn},

@@ -7,6 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "agent/claude_cli.h"
+#include "api/audit_routes.h"
+#include "api/file_routes.h"
+#include "api/run_routes.h"
+#include "api/sweep_routes.h"
 #include "api/token_routes.h"
 #include "base/tokens.h"
 #include "base/version.h"
@@ -17,6 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kLagInterval{1};
 constexpr std::chrono::milliseconds kDrainLook{10};
+constexpr std::chrono::seconds kLastAnswersMax{1};  // to write them when the grace is over
 
 std::string url_of(const Config& config, std::uint16_t port) {
   const bool is_v6 = config.listen.host.find(':') != std::string::npos;
@@ -35,7 +41,21 @@ Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
       apps_(around_.ledger, around_.clock, around_.ids, around_.log),
       watch_(around_.io.get_executor(), around_.ledger, apps_, around_.clock, around_.log,
              instance_id_),
-      health_{around_.ledger, watch_, around_.metrics, is_draining_},
+      upload_files_(around_.data_dir.path(), around_.disk),
+      run_dirs_(around_.data_dir.path(), around_.disk, around_.log),
+      uploads_(around_.ledger, upload_files_, around_.clock, around_.ids, instance_id_),
+      one_shots_(around_.spawner, around_.clock, one_shot_options()),
+      runs_({around_.io.get_executor(), around_.ledger, one_shots_, uploads_, run_dirs_,
+             around_.clock, around_.ids, around_.log, around_.metrics, instance_id_},
+            {{static_cast<std::size_t>(around_.config.runs_max),
+              static_cast<std::size_t>(around_.config.queued_runs_max)},
+             around_.config.runs_max_per_app}),
+      sweeper_(around_.io.get_executor(), around_.ledger, upload_files_, around_.clock, around_.log,
+               around_.metrics, around_.config.sweep_interval),
+      claude_(probe_of(around_.config.claude_bin)),
+      acpx_(probe_of(around_.config.acpx_bin)),
+      health_{around_.ledger,    watch_,         around_.metrics, is_draining_,
+              claude_.finding(), acpx_.finding()},
       api_(endpoints(),
            Auth({around_.config.allow_cidrs, around_.config.trusted_proxies}, admin_digest, apps_),
            static_cast<std::size_t>(around_.config.body_bytes_max), is_draining_),
@@ -75,7 +95,31 @@ Endpoints Gateway::endpoints() {
   Endpoints all;
   add_health_routes(all, health_);
   add_token_routes(all, apps_);
+  const Config& config = around_.config;
+  add_run_routes(all, runs_, {config.default_model, config.default_timeout, config.max_timeout});
+  add_file_routes(all, uploads_, static_cast<std::size_t>(config.file_bytes_max));
+  add_audit_routes(all, around_.ledger);
+  add_sweep_routes(all, sweeper_);
   return all;
+}
+
+OneShots::Options Gateway::one_shot_options() const {
+  OneShots::Options options;
+  options.claude_bin = around_.config.claude_bin;
+  options.demo_program = around_.own_program;
+  options.environment = around_.environment;
+  options.owner_settings = around_.config.claude_owner_settings;
+  if (const auto table = around_.config.agents.find("claude");
+      table != around_.config.agents.end()) {
+    options.more_names = table->second.env;
+    options.set_environment = table->second.set_env;
+  }
+  return options;
+}
+
+ProgramProbe Gateway::probe_of(const std::string& program) {
+  return ProgramProbe(around_.io.get_executor(), around_.spawner, program,
+                      plain_environment(around_.environment, {}), around_.data_dir.path());
 }
 
 Async<void> Gateway::run() {
@@ -87,10 +131,17 @@ Async<void> Gateway::run() {
   }
   is_ending_ = true;
   watch_.stop();
+  sweeper_.stop();
+  claude_.stop();
+  acpx_.stop();
   lag_timer_.cancel();
   signals_.cancel();
   auto stopping = server_.stop();
   co_await std::move(stopping);
+  auto ending_runs = runs_.stop();
+  co_await std::move(ending_runs);
+  auto ending_children = around_.spawner.stop();
+  co_await std::move(ending_children);
   co_await tasks_.join();
   co_return started;
 }
@@ -106,6 +157,9 @@ Async<void> Gateway::start() {
   if (!begun) co_return std::unexpected(begun.error());
   auto looked = co_await watch_.begin();
   if (!looked) co_return std::unexpected(looked.error());
+  auto recovering = recover();
+  auto recovered = co_await std::move(recovering);
+  if (!recovered) co_return recovered;
 
   const ListenAddress& listen = around_.config.listen;
   const auto port = server_.listen(listen.host, listen.port);
@@ -114,6 +168,9 @@ Async<void> Gateway::start() {
   if (!written) co_return std::unexpected(written.error());
   tasks_.spawn(watch_.run());
   tasks_.spawn(measure_loop_lag());
+  tasks_.spawn(sweeper_.run());
+  tasks_.spawn(claude_.run());
+  tasks_.spawn(acpx_.run());
   server_.start();
 
   const std::string url = url_of(around_.config, *port);
@@ -151,11 +208,14 @@ Task<void> Gateway::watch_for_second_signal() {
 Async<void> Gateway::drain() {
   is_draining_ = true;
   server_.drain();
-  const auto end = std::chrono::steady_clock::now() + around_.config.drain_grace;
-  Timer look(around_.io.get_executor());
-  while (server_.busy() > 0 && std::chrono::steady_clock::now() < end) {
-    look.expires_after(kDrainLook);
-    co_await look.async_wait(kAwait);
+  auto finishing = wait_until_idle(std::chrono::steady_clock::now() + around_.config.drain_grace);
+  const bool is_idle = co_await std::move(finishing);
+  if (!is_idle) {
+    // Those who wait for a run are told that it was interrupted, before they are cut off.
+    auto ending_runs = runs_.stop();
+    co_await std::move(ending_runs);
+    auto telling = wait_until_idle(std::chrono::steady_clock::now() + kLastAnswersMax);
+    co_await std::move(telling);
   }
   auto noted = co_await apps_.note_uses();
   auto ended = co_await around_.ledger.end_instance(instance_id_, around_.clock.now());
@@ -167,6 +227,25 @@ Async<void> Gateway::drain() {
   around_.data_dir.remove_port();
   around_.log.info("drained", {{"cut_off", static_cast<std::int64_t>(server_.busy())}});
   co_return Result<void>{};
+}
+
+// False: something is still under way at `end`.
+Task<bool> Gateway::wait_until_idle(std::chrono::steady_clock::time_point end) {
+  Timer look(around_.io.get_executor());
+  while (server_.busy() > 0 && std::chrono::steady_clock::now() < end) {
+    look.expires_after(kDrainLook);
+    co_await look.async_wait(kAwait);
+  }
+  co_return server_.busy() == 0;
+}
+
+// What an earlier life has left half-done.
+Async<void> Gateway::recover() {
+  auto runs = runs_.recover();
+  auto recovered = co_await std::move(runs);
+  if (!recovered) co_return recovered;
+  auto uploads = sweeper_.recover_uploads();
+  co_return co_await std::move(uploads);
 }
 
 Task<void> Gateway::measure_loop_lag() {

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <boost/asio/signal_set.hpp>
+#include <map>
 #include <memory>
 #include <string>
 
+#include "agent/one_shot.h"
+#include "agent/program_probe.h"
 #include "api/api.h"
 #include "api/health_routes.h"
 #include "base/async.h"
@@ -17,10 +20,17 @@
 #include "base/timer.h"
 #include "daemon/config.h"
 #include "forge/apps.h"
+#include "forge/runs.h"
+#include "forge/sweeper.h"
+#include "forge/uploads.h"
 #include "forge/watch.h"
 #include "http/server.h"
 #include "ledger/ledger.h"
+#include "process/spawner.h"
 #include "workspace/data_dir.h"
+#include "workspace/disk.h"
+#include "workspace/run_dirs.h"
+#include "workspace/upload_files.h"
 
 namespace clawdforge {
 
@@ -36,6 +46,10 @@ class Gateway {
     IdSource& ids;
     Log& log;
     Metrics& metrics;
+    Spawner& spawner;
+    Disk& disk;
+    std::string own_program;
+    std::map<std::string, std::string> environment;
   };
 
   Gateway(Surroundings surroundings, Digest admin_digest);
@@ -51,9 +65,13 @@ class Gateway {
   Task<void> watch_for_second_signal();
   Task<void> measure_loop_lag();
   Async<void> drain();
+  Async<void> recover();
+  Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;
   ServerOptions server_options() const;
   Endpoints endpoints();
+  OneShots::Options one_shot_options() const;
+  ProgramProbe probe_of(const std::string& program);
 
   Surroundings around_;
   const std::string instance_id_;
@@ -64,6 +82,14 @@ class Gateway {
   Timer lag_timer_;
   Apps apps_;
   Watch watch_;
+  UploadFiles upload_files_;
+  RunDirs run_dirs_;
+  Uploads uploads_;
+  OneShots one_shots_;
+  Runs runs_;
+  Sweeper sweeper_;
+  ProgramProbe claude_;
+  ProgramProbe acpx_;
   HealthSources health_;
   Api api_;
   Server server_;

@@ -1,5 +1,6 @@
 #include "daemon/process_setup.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
 
 #include "daemon/config.h"
@@ -25,13 +27,16 @@ namespace {
 // possible descriptors one by one takes minutes.
 constexpr rlim_t kDescriptorsMax = 65'536;
 
-void raise_descriptor_limit() {
+// The limit that was.
+std::optional<std::uint64_t> raise_descriptor_limit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::nullopt;
+  const rlim_t before = limit.rlim_cur;
   const rlim_t wanted = std::min(limit.rlim_max, kDescriptorsMax);
-  if (limit.rlim_cur >= wanted) return;
+  if (before >= wanted) return before;
   limit.rlim_cur = wanted;
   setrlimit(RLIMIT_NOFILE, &limit);
+  return before;
 }
 
 }  // namespace
@@ -47,12 +52,21 @@ std::map<std::string, std::string> environment_variables() {
   return variables;
 }
 
-void prepare_process() {
+std::optional<std::uint64_t> prepare_process() {
 #if !defined(CLAWDFORGE_MUST_STAY_TRACEABLE)
   prctl(PR_SET_DUMPABLE, 0);
 #endif
   std::signal(SIGPIPE, SIG_IGN);
-  raise_descriptor_limit();
+  std::signal(SIGXFSZ, SIG_IGN);
+  return raise_descriptor_limit();
+}
+
+Result<std::string> own_program() {
+  std::error_code error;
+  const auto path = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) return path.string();
+  return fail(Errc::unavailable, "no_proc",
+              fmt::format("The gateway cannot find its own program: {}.", error.message()));
 }
 
 std::size_t descriptors_max() {

@@ -1,18 +1,27 @@
 // What is set for the whole process, once, before there is a second thread.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/result.h"
 
 namespace clawdforge {
 
 std::map<std::string, std::string> environment_variables();
 
 // Not dumpable: other programs of the same user must not read our secrets from memory.
-// The soft limit on descriptors raised, as far as the hard one goes. SIGPIPE ignored: a caller that
-// hangs up is an error value, not a signal.
-void prepare_process();
+// The soft limit on descriptors raised, as far as the hard one goes. SIGPIPE and SIGXFSZ
+// ignored: a caller that hangs up and a file that may not grow are error values, not
+// signals. Gives the soft limit that was, for the children: a program that uses select()
+// or closes all possible descriptors must not meet our large one.
+std::optional<std::uint64_t> prepare_process();
+
+// The file that this program was started from.
+Result<std::string> own_program();
 
 // How many descriptors this process may have open.
 std::size_t descriptors_max();

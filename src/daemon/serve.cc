@@ -63,7 +63,17 @@ Result<Digest> admin_digest(const Config& config, const DataDir& data_dir, IdSou
   return sha256(token->reveal());
 }
 
-Result<void> run_gateway(const Config& config, Log& log) {
+Result<std::unique_ptr<Spawner>> make_spawner(IoContext& io, const Config& config, Log& log,
+                                              std::optional<std::uint64_t> descriptors_soft) {
+  Spawner::Options options;
+  options.pid_namespace = config.pid_namespace;
+  options.kill_grace = config.kill_grace;
+  options.descriptors_soft = descriptors_soft;
+  return Spawner::make(io.get_executor(), options, log);
+}
+
+Result<void> run_gateway(const Config& config, Log& log,
+                         std::optional<std::uint64_t> descriptors_soft) {
   const SystemClock clock;
   RandomIds ids(clock);
   Metrics metrics;
@@ -79,7 +89,14 @@ Result<void> run_gateway(const Config& config, Log& log) {
   IoContext io(1);
   auto ledger = open_ledger(io.get_executor(), config.ledger, log, metrics);
   if (!ledger) return std::unexpected(ledger.error());
-  Gateway gateway({io, config, *data_dir, **ledger, clock, ids, log, metrics}, *digest);
+  auto program = own_program();
+  if (!program) return std::unexpected(program.error());
+  auto spawner = make_spawner(io, config, log, descriptors_soft);
+  if (!spawner) return std::unexpected(spawner.error());
+  Disk disk(io.get_executor());
+  Gateway gateway({io, config, *data_dir, **ledger, clock, ids, log, metrics, **spawner, disk,
+                   *program, environment_variables()},
+                  *digest);
 
   std::optional<Result<void>> outcome;
   boost::asio::co_spawn(io.get_executor(), gateway.run(),
@@ -99,10 +116,10 @@ Result<void> run_gateway(const Config& config, Log& log) {
   return *outcome;
 }
 
-int serve_with(const Config& config) {
+int serve_with(const Config& config, std::optional<std::uint64_t> descriptors_soft) {
   Log log(config.log_level, config.log_format);
   for (const std::string& warning : config.warnings) log.warn(warning);
-  const auto ran = run_gateway(config, log);
+  const auto ran = run_gateway(config, log, descriptors_soft);
   if (ran) return 0;
   const bool is_config = ran.error().kind == Errc::invalid;
   return refuse(is_config ? kExitBadConfig : kExitFailedStart, ran.error());
@@ -114,9 +131,9 @@ int serve(std::vector<std::string> flags) {
   if (wants_help(flags)) return print_serve_help();
   const auto config = read_config(std::move(flags));
   if (!config) return refuse(kExitBadConfig, config.error());
-  prepare_process();
+  const auto descriptors_soft = prepare_process();
   try {
-    return serve_with(*config);
+    return serve_with(*config, descriptors_soft);
   } catch (const std::exception& exception) {
     // The system refused a thread, a descriptor or memory before there was a gateway.
     Error error;

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from gateway import refused_start, run_program
 
 KEYS = """listen data_dir ledger admin_token allow_cidrs trusted_proxies tls_cert tls_key claude_bin
-acpx_bin default_model event_format default_timeout_secs max_timeout_secs max_runs max_runs_per_app
+claude_owner_settings acpx_bin default_model event_format default_timeout_secs max_timeout_secs max_runs max_runs_per_app
 max_queued_runs max_live_sessions max_sessions_per_app max_agents session_ttl_secs
 session_hard_ttl_secs sweep_interval_secs max_body_bytes max_file_bytes max_connections
-cancel_grace_ms kill_grace_ms drain_grace_secs permission_timeout_secs permission_mode
+cancel_grace_ms kill_grace_ms pid_namespace drain_grace_secs permission_timeout_secs permission_mode
 journal_max_age_secs journal_max_bytes_per_session reader_buffer_bytes log_level
 log_format""".split()
 SOURCES = ("flag", "environment", "file", "default")
@@ -61,7 +61,8 @@ def test_what_is_shown_is_a_file_that_says_the_same(tmp_path):
     ("max_agents", "16"), ("session_ttl_secs", "3600"), ("session_hard_ttl_secs", "86400"),
     ("sweep_interval_secs", "60"), ("max_body_bytes", str(16 << 20)),
     ("max_file_bytes", str(100 << 20)), ("max_connections", "10000"), ("cancel_grace_ms", "2000"),
-    ("kill_grace_ms", "2000"), ("drain_grace_secs", "30"), ("permission_timeout_secs", "120"),
+    ("kill_grace_ms", "2000"), ("pid_namespace", "auto"), ("claude_owner_settings", "off"),
+    ("drain_grace_secs", "30"), ("permission_timeout_secs", "120"),
     ("permission_mode", "approve_reads"), ("journal_max_age_secs", "86400"),
     ("journal_max_bytes_per_session", str(256 << 20)), ("reader_buffer_bytes", str(1 << 20)),
     ("log_level", "info"), ("log_format", "json")])

@@ -3,8 +3,9 @@ import re
 
 import pytest
 
+from agents import FAKE, FAKE_VERSION, processes
 from answers import assert_error
-from gateway import run_program
+from gateway import run_program, wait_until
 from wire import GET_HEALTH, Wire, bearer, request
 
 HEALTH_KEYS = {"ok", "version", "claude_present", "claude_version", "acpx_present", "acpx_version",
@@ -14,7 +15,11 @@ CODES = {
     "headers_too_large", "request_timeout", "too_many_connections", "address_not_allowed",
     "wrong_token_kind", "unauthorized", "too_many_attempts", "path_not_found", "method_not_allowed",
     "token_not_found", "name_taken", "ledger_unavailable", "draining", "internal",
-    "http_version_not_supported", "uri_too_long", "expectation_failed"}
+    "http_version_not_supported", "uri_too_long", "expectation_failed",
+    "file_not_found", "too_many_runs", "queue_full", "queue_timeout", "interrupted", "timeout",
+    "not_logged_in", "account_limit", "prompt_too_long", "unknown_model", "api_overloaded",
+    "api_unreachable", "api_error", "agent_error", "agent_exit", "agent_signal", "agent_silent",
+    "agent_nonsense", "agent_lost", "agent_missing", "agent_not_started", "agent_output_too_large"}
 METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
 
 
@@ -45,6 +50,96 @@ def test_wrong_tokens_at_healthz_are_no_failed_attempts(gateway):
         for i in range(60):
             assert wire.ask(request("GET /healthz", bearer(f"cf_{i}"))).status == 200
     assert gateway.admin.get("/admin/tokens").status_code == 200
+
+
+# The agents' programs, looked for in the background
+
+def health(gateway):
+    answer = gateway.client().get("/healthz")
+    assert answer.status_code == 200, "also without any agent"
+    return answer.json()
+
+
+def found(body):
+    return [(body[f"{name}_present"], body[f"{name}_version"]) for name in ("claude", "acpx")]
+
+
+def program(path, script, mode=0o755):
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(mode)
+    return str(path)
+
+
+def test_the_agents_that_are_there_are_found_with_their_versions(new_gateway, tmp_path):
+    acpx = program(tmp_path / "acpx", "echo 0.4.2; echo more >&2; echo more")
+    gateway = new_gateway(env={"CLAWDFORGE_CLAUDE_BIN": str(FAKE), "CLAWDFORGE_ACPX_BIN": acpx})
+    expected = [(True, FAKE_VERSION), (True, "0.4.2")]
+    wait_until(lambda: found(health(gateway)) == expected, "both are found")
+    assert set(health(gateway)) == HEALTH_KEYS
+
+
+def test_agents_are_found_in_the_path(new_gateway, tmp_path):
+    program(tmp_path / "claude", "echo 1.0")
+    program(tmp_path / "acpx", "echo 2.0")
+    gateway = new_gateway(env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    wait_until(lambda: found(health(gateway)) == [(True, "1.0"), (True, "2.0")], "both are found")
+
+
+@pytest.mark.parametrize("script, mode", [
+    (None, 0), ("echo 1.0", 0o644), ("echo 1.0; exit 1", 0o755), ("echo 1.0; kill -9 $$", 0o755)])
+def test_an_agent_that_is_absent_or_does_not_work_is_not_there(new_gateway, tmp_path, script, mode):
+    path, looked = tmp_path / "agent", tmp_path / "looked"
+    if script is not None:
+        program(path, script, mode)
+    # Both are looked for at once; when the second is found, the first has been tried.
+    other = program(tmp_path / "other", f"echo 2.0; touch {looked}")
+    gateway = new_gateway(env={"CLAWDFORGE_CLAUDE_BIN": str(path), "CLAWDFORGE_ACPX_BIN": other})
+    wait_until(lambda: found(health(gateway))[1] == (True, "2.0"), "the other is found")
+    wait_until(lambda: not processes(gateway), "it has looked")
+    assert found(health(gateway))[0] == (False, "")
+
+
+def test_a_version_is_one_short_line_of_valid_text(new_gateway, tmp_path):
+    long = program(tmp_path / "long", "head -c 300000 /dev/zero | tr '\\0' x")
+    odd = program(tmp_path / "odd", r"printf '9.9 \377\001 (x)\r\nmore\n'")
+    gateway = new_gateway(env={"CLAWDFORGE_CLAUDE_BIN": long, "CLAWDFORGE_ACPX_BIN": odd})
+    wait_until(lambda: [present for present, _ in found(health(gateway))] == [True, True],
+               "both are found")
+    versions = [version for _, version in found(health(gateway))]
+    assert 0 < len(versions[0]) <= 200 and set(versions[0]) <= {"x", "…"}
+    assert re.fullmatch(r"9\.9 \S* ?\(x\)", versions[1]) and versions[1].isprintable()
+
+
+def test_a_program_that_hangs_holds_nothing_up(new_gateway, tmp_path):
+    began = tmp_path / "began"
+    slow = program(tmp_path / "slow", f"touch {began}; exec sleep 600")
+    gateway = new_gateway(env={"CLAWDFORGE_CLAUDE_BIN": slow})
+    wait_until(began.exists, "it is looked at")
+    assert found(health(gateway))[0] == (False, "")
+    assert gateway.client().get("/readyz").status_code == 200
+    assert gateway.stop() == 0
+    assert not processes(gateway), "and it does not outlive the gateway"
+
+
+def test_a_request_starts_no_program(new_gateway, tmp_path):
+    starts = tmp_path / "starts"
+    counting = program(tmp_path / "counting", f"echo x >> {starts}; echo 3.1")
+    gateway = new_gateway(env={"CLAWDFORGE_CLAUDE_BIN": counting})
+    wait_until(lambda: found(health(gateway))[0] == (True, "3.1"), "it is found")
+    with gateway.client() as client:
+        assert [client.get("/healthz").status_code for _ in range(50)] == [200] * 50
+    assert starts.read_text() == "x\n"
+
+
+def test_a_program_that_is_looked_at_gets_no_secret_of_the_gateway(new_gateway, tmp_path):
+    seen = tmp_path / "seen"
+    curious = program(tmp_path / "curious", f"env > {seen}.part; mv {seen}.part {seen}; echo 1")
+    gateway = new_gateway(env={"CLAWDFORGE_CLAUDE_BIN": curious, "OWNER_SECRET": "of-the-owner"})
+    wait_until(lambda: found(health(gateway))[0] == (True, "1"), "it is found")
+    names = {line.split("=")[0] for line in seen.read_text().splitlines()}
+    assert {"PATH", "HOME"} <= names
+    assert "OWNER_SECRET" not in names
+    assert not [name for name in names if name.startswith("CLAWDFORGE_")]
 
 
 def test_readyz_is_200_when_it_takes_work(shared):

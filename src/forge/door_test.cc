@@ -1,0 +1,84 @@
+#include "forge/door.h"
+
+#include <gtest/gtest.h>
+
+namespace clawdforge {
+namespace {
+using namespace std::chrono_literals;
+
+const Door::SteadyTime kStart{};
+
+std::optional<OneShotFailure> failure(std::string code, std::chrono::seconds retry_after = {}) {
+  return OneShotFailure{Errc::unavailable, std::move(code), "no", retry_after};
+}
+
+TEST(Door, StaysOpenForOrdinaryFailures) {
+  Door door;
+  auto failed = failure("agent_exit", 60s);
+  door.note(failed, kStart);
+  EXPECT_FALSE(door.refusal(kStart));
+}
+
+TEST(Door, ClosesWhenNotLoggedInAndTellsHowLong) {
+  Door door;
+  auto failed = failure("not_logged_in");
+  door.note(failed, kStart);
+  EXPECT_EQ(failed->retry_after, 30s);
+  const auto refusal = door.refusal(kStart + 10s);
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->code, "not_logged_in");
+  EXPECT_EQ(refusal->sentence, "no");
+  EXPECT_EQ(refusal->retry_after, 20s);
+}
+
+TEST(Door, LetsOneThroughToTryWhenTheTimeIsUp) {
+  Door door;
+  auto failed = failure("not_logged_in");
+  door.note(failed, kStart);
+  ASSERT_FALSE(door.refusal(kStart + 30s));
+  door.pass();
+  EXPECT_TRUE(door.refusal(kStart + 31s)) << "one is enough";
+  door.give_up();
+  EXPECT_FALSE(door.refusal(kStart + 31s)) << "the first showed nothing";
+  door.pass();
+  std::optional<OneShotFailure> success;
+  door.note(success, kStart + 32s);
+  EXPECT_TRUE(door.is_open());
+  EXPECT_FALSE(door.refusal(kStart + 32s));
+}
+
+TEST(Door, StaysClosedWhenTheTrialDiesWithoutAResult) {
+  Door door;
+  auto failed = failure("not_logged_in");
+  door.note(failed, kStart);
+  ASSERT_FALSE(door.refusal(kStart + 30s));
+  door.pass();
+  auto died = failure("agent_signal");
+  door.note(died, kStart + 31s);
+  EXPECT_FALSE(door.is_open());
+  EXPECT_FALSE(door.refusal(kStart + 31s)) << "the next one tries";
+}
+
+TEST(Door, ClosesAgainWhenTheTrialFailsTheSameWay) {
+  Door door;
+  auto failed = failure("account_limit", 100s);
+  door.note(failed, kStart);
+  EXPECT_TRUE(door.refusal(kStart + 99s));
+  ASSERT_FALSE(door.refusal(kStart + 100s));
+  door.pass();
+  door.note(failed, kStart + 101s);
+  EXPECT_TRUE(door.refusal(kStart + 102s));
+}
+
+TEST(Door, LooksOnceInAWhileAlsoBeforeAFarTime) {
+  Door door;
+  auto failed = failure("account_limit", 5h);
+  door.note(failed, kStart);
+  const auto refusal = door.refusal(kStart + 30min);
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->retry_after, 4h + 30min);
+  EXPECT_FALSE(door.refusal(kStart + 1h));
+}
+
+}  // namespace
+}  // namespace clawdforge

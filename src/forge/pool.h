@@ -1,0 +1,101 @@
+// Pool bounds how many agent processes live at once. A Slot is the right to keep one
+// alive: it waits its turn, and dropping it gives the place back. Both belong to the io
+// thread; the Pool outlives every Slot it handed out.
+//
+// Fair between apps: a free place goes to the app with the fewest places, among equals to
+// the one that was served longest ago. So an app with many waiting runs delays another
+// app's first one by no more than the run that ends next.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/async.h"
+#include "base/metrics.h"
+#include "base/timer.h"
+
+namespace clawdforge {
+
+class Pool;
+
+class Slot {
+ public:
+  ~Slot();
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  // Returns when the place is ours, or will never be. Once.
+  Task<void> settled();
+  bool is_granted() const { return state_ == State::granted; }
+  // Another app needed the place in the queue more.
+  bool is_displaced() const { return state_ == State::displaced; }
+
+  // Ends the wait. A place already granted stays.
+  void withdraw();
+
+ private:
+  friend class Pool;
+  enum class State { waiting, granted, displaced, withdrawn };
+  Slot(Pool& pool, std::string app);
+
+  Pool& pool_;
+  const std::string app_;
+  State state_ = State::waiting;
+  Timer settled_;
+};
+
+class Pool {
+ public:
+  struct Options {
+    std::size_t slots_max;
+    std::size_t waiting_max;
+  };
+
+  Pool(IoExecutor executor, Options options, Gauge& running, Gauge& waiting);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  // A place, or a place in the queue. `app_max` bounds what the app has of both together.
+  // Errc::over_quota "too_many_runs" at that limit; Errc::unavailable "queue_full" when
+  // too many wait, unless an app waits for more than one place more than this one: then
+  // its newest is displaced.
+  Result<std::unique_ptr<Slot>> enter(std::string app, std::optional<std::int64_t> app_max);
+
+  // What a displaced run is told, too.
+  static std::unexpected<Error> full();
+
+  std::size_t running() const { return running_; }
+  std::size_t waiting() const { return waiting_; }
+
+ private:
+  friend class Slot;
+  struct Share {
+    std::size_t running = 0;
+    std::uint64_t served = 0;  // when it was last given a place
+    std::list<Slot*> waiting;  // the oldest first
+  };
+  using Shares = std::map<std::string, Share>;
+
+  void leave(Slot& slot);
+  void settle(Slot& slot, Slot::State state);
+  void serve_waiting();
+  bool make_room_for(const Share& newcomer);
+  void forget_idle();
+  void show();
+
+  const IoExecutor executor_;
+  const Options options_;
+  Gauge& shown_running_;
+  Gauge& shown_waiting_;
+  Shares shares_;
+  std::size_t running_ = 0;
+  std::size_t waiting_ = 0;
+  std::uint64_t served_ = 0;
+};
+
+}  // namespace clawdforge

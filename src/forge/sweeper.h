@@ -1,0 +1,67 @@
+// Sweeper removes what has had its time: today expired uploads. The ledger's rows decide.
+// Ticks never overlap: whoever asks for one while another runs waits for it and then gets
+// one of its own, because what it wants swept may have expired after the other had looked.
+// Owned by the daemon; io thread only. run() ends by stop().
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/async.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/timer.h"
+#include "ledger/ledger.h"
+#include "workspace/upload_files.h"
+
+namespace clawdforge {
+
+struct SweepReport {
+  std::int64_t soft_closed = 0;   // sessions: there are none yet
+  std::int64_t hard_deleted = 0;  // the same
+  std::int64_t files_deleted = 0;
+  std::int64_t failed = 0;  // what could not be removed; the next tick tries again
+};
+
+class Sweeper {
+ public:
+  // All that is handed in outlives the sweeper.
+  Sweeper(IoExecutor executor, Ledger& ledger, UploadFiles& uploads, const Clock& clock, Log& log,
+          Metrics& metrics, std::chrono::seconds interval);
+
+  // Before the gateway takes work: brings files and rows together again after a crash, or
+  // after somebody has tidied up. A file that no row knows goes, and a row without a file.
+  Async<void> recover_uploads();
+
+  // Looks and acts once. Fails when the ledger or the disk does; what was done until then
+  // stays done.
+  Async<SweepReport> tick();
+
+  // A tick at every interval, until stop(). A tick that runs is finished first.
+  Task<void> run();
+  void stop();
+
+ private:
+  class Turn;
+
+  Async<SweepReport> sweep();
+  Async<void> sweep_uploads(SweepReport* report);
+  void report(const Result<SweepReport>& swept);
+
+  Ledger& ledger_;
+  UploadFiles& uploads_;
+  const Clock& clock_;
+  Log& log_;
+  const std::chrono::seconds interval_;
+  Timer pause_;  // between two ticks of run()
+  Timer idle_;   // cancelled when a tick ends
+  Counter& sweeps_;
+  Counter& files_deleted_;
+  Counter& failures_;
+  bool is_sweeping_ = false;
+  bool is_stopped_ = false;
+  bool is_failing_ = false;  // said so in the log already
+};
+
+}  // namespace clawdforge
