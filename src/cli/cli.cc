@@ -29,7 +29,7 @@ CLI::App* add_run_command(CLI::App& program, GatewayCall& to, RunCommand& asked)
   run->add_option("--model", asked.model, "the agent's model");
   run->add_option("--system", asked.system, "a system prompt");
   run->add_option("--effort", asked.effort, "low, medium, high, xhigh or max");
-  run->add_option("--file", asked.files, "a file token; may be repeated");
+  run->add_option("--file", asked.files, "a file token; may be repeated")->allow_extra_args(false);
   run->add_option("--timeout-secs", asked.timeout_secs, "how long it may take");
   add_connection_options(*run, to);
   return run;

@@ -65,7 +65,8 @@ class ClientFileTest : public ::testing::Test {
       body += *piece;
     }
     Response response;
-    response.headers.emplace_back("X-Type", std::string(request->header("Content-Type").value()));
+    response.headers.emplace_back("X-Type",
+                                  std::string(request->header("Content-Type").value_or("")));
     response.body = body.substr(0, 9) + std::to_string(body.size()) + body.substr(body.size() - 9);
     co_return response;
   }

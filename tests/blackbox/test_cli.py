@@ -166,3 +166,31 @@ def test_the_token_of_this_machine_is_not_sent_to_another(gateway):
                        "--url", "http://192.0.2.1:8800", home=gateway.root)
     assert done.returncode == 3
     assert "another" in done.stderr
+
+
+def test_run_and_upload_print_what_a_script_needs(gateway):
+    env = {"CLAWDFORGE_TOKEN": gateway.mint("scripts")["token"]}
+    notes = gateway.root / 'a "quoted" name.TXT'
+    notes.write_text("some notes")
+    uploaded = cli(gateway, "upload", notes, "--ttl-secs", "600", env=env)
+    assert re.fullmatch(r"ff_[A-Za-z0-9_-]{43}\n", uploaded.stdout), uploaded.stderr
+    token = uploaded.stdout.strip()
+    done = cli(gateway, "run", "--agent", "demo", "--file", token, "Hello", env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("You said: Hello") and "attachment-1.txt" in done.stdout
+    as_json = json.loads(cli(gateway, "run", "--json", "--agent", "demo", "Hello", env=env).stdout)
+    assert as_json["result"] == "You said: Hello"
+    piped = run_program("run", "--agent", "demo", "--data-dir", gateway.data_dir,
+                        home=gateway.root, env=env, stdin="from a pipe")
+    assert piped.stdout == "You said: from a pipe\n", piped.stderr
+
+
+def test_run_and_upload_need_an_apps_token_and_say_what_is_wrong(gateway):
+    env = {"CLAWDFORGE_TOKEN": gateway.mint("scripts")["token"]}
+    for arguments, code in [(["run", "x"], 3), (["upload", gateway.stderr_file], 3)]:
+        done = cli(gateway, *arguments)
+        assert (done.returncode, done.stdout) == (code, "") and "CLAWDFORGE_TOKEN" in done.stderr
+    assert cli(gateway, "run", "--agent", "nobody", "x", env=env).returncode == 4
+    assert cli(gateway, "run", "--file", "ff_no", "x", env=env).returncode == 4
+    assert cli(gateway, "upload", gateway.root / "absent", env=env).returncode == 2
+    assert cli(gateway, "run", "x", env={"CLAWDFORGE_TOKEN": "cf_wrong"}).returncode == 4

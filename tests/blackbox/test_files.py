@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies
 
 from answers import assert_error, header_of, status_of
 from gateway import SANITIZED, Gateway, wait_until
+from test_tls import certificate, secure  # fixtures
 from wire import GET_HEALTH, Wire, bearer, request, with_body
 
 MIB = 1024 * 1024
@@ -273,6 +274,14 @@ def test_continue_is_said_only_to_a_body_that_is_wanted(forge, token):
         head[1] = bearer("cf_" + "A" * 43)
         answer = wire.ask(request(*head, f"Content-Length: {len(body)}"))
         assert_error(answer, 401, "unauthorized")
+
+
+def test_a_file_can_come_over_tls(secure):
+    content = os.urandom(2 * MIB)
+    with secure.client(secure.mint("app")["token"]) as client:
+        for _ in range(2):
+            answer = client.post("/files", files={"file": ("a.bin", content)})
+            assert content_of(secure, assert_uploaded(answer, len(content))) == content
 
 
 def test_pipelined_uploads_are_answered_in_their_order(forge, token):

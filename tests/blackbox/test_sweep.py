@@ -28,6 +28,10 @@ def sweep(gateway):
     return body["files_deleted"]
 
 
+def sweeps_logged(gateway):
+    return [line for line in gateway.log_lines() if line["message"] == "swept"]
+
+
 def files_of(gateway):
     uploads = gateway.data_dir / "uploads"
     return {path.name for path in uploads.iterdir()} if uploads.exists() else set()
@@ -73,18 +77,18 @@ def expire(gateway, digest):
 def test_with_nothing_to_do_it_says_so(gateway):
     assert sweep(gateway) == 0
     assert sweep(gateway) == 0
-    assert not [line for line in gateway.log_lines() if line["message"] == "swept"]
+    gateway.stop()  # what was logged is written by then
+    assert not sweeps_logged(gateway)
 
 
 def test_expired_uploads_go_and_the_others_stay(gateway):
-    expired = put(gateway, "expired", -1)
+    put(gateway, "expired", -1)
     fresh = put(gateway, "fresh", 600)
     assert sweep(gateway) == 1
     assert files_of(gateway) == {fresh}
     assert rows_of(gateway) == {fresh}
-    assert expired not in files_of(gateway)
-    swept = [line for line in gateway.log_lines() if line["message"] == "swept"]
-    assert [line["files_deleted"] for line in swept] == [1]
+    logged = wait_until(lambda: sweeps_logged(gateway), "the sweep is in the log")
+    assert [line["files_deleted"] for line in logged] == [1]
     with gateway.client() as client:
         metrics = client.get("/metrics").text
     assert "\nclawdforge_swept_files_total 1\n" in metrics
