@@ -90,7 +90,8 @@ class Disk::Works {
       std::vector<Step> steps = mailbox_.take_all();
       if (steps.empty()) return;
       for (Step& step : steps) {
-        // A closed mailbox takes nothing back: then it is done to its end here.
+        // A closed mailbox takes nothing: then it is done to its end here.
+        // NOLINTNEXTLINE(bugprone-use-after-move): what the mailbox refuses stays here
         while (step()) {
           if (mailbox_.put(std::move(step))) break;
         }

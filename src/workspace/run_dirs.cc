@@ -121,9 +121,14 @@ Result<void> make_root(const std::string& root) {
   return file_failure(errno, "making the directory of the runs");
 }
 
+void report(Log& log, const std::string& name, const Error& error) {
+  log.warn("a run's directory cannot be removed; the next start tries again",
+           {{"run_id", std::string_view(name)}, {"why", std::string_view(error.detail)}});
+}
+
 Result<void> make_run(const std::string& root, const std::string& id,
                       const std::vector<Attachment>& attachments,
-                      const std::vector<std::string>& names) {
+                      const std::vector<std::string>& names, Log& log) {
   const std::string path = root + "/" + id;
   int made = ::mkdir(path.c_str(), 0700);
   if (made != 0 && errno == ENOENT) {  // somebody has tidied up
@@ -134,14 +139,8 @@ Result<void> make_run(const std::string& root, const std::string& id,
   auto filled = fill(path, attachments, names);
   if (filled) return filled;
   const Descriptor parent = open_path(root);
-  // It is ours and new: if even this fails, the next start removes it.
-  if (parent.is_open()) static_cast<void>(remove_tree(parent.number(), id));
+  if (auto removed = remove_tree(parent.number(), id); !removed) report(log, id, removed.error());
   return filled;
-}
-
-void report(Log& log, const std::string& name, const Error& error) {
-  log.warn("a run's directory cannot be removed; the next start tries again",
-           {{"run_id", std::string_view(name)}, {"why", std::string_view(error.detail)}});
 }
 
 // One step. True: there is more to do.
@@ -188,9 +187,9 @@ Async<RunDir> RunDirs::make(std::string run_id, std::vector<Attachment> attachme
     run.attachments.push_back(
         fmt::format("attachment-{}{}", i + 1, is_safe_extension(extension) ? extension : ""));
   }
-  auto making =
-      disk_.call([root = root_, id = std::move(run_id), attachments = std::move(attachments),
-                  names = run.attachments] { return make_run(root, id, attachments, names); });
+  auto making = disk_.call([root = root_, id = std::move(run_id),
+                            attachments = std::move(attachments), names = run.attachments,
+                            log = &log_] { return make_run(root, id, attachments, names, *log); });
   auto made = co_await std::move(making);
   if (!made) co_return std::unexpected(std::move(made.error()));
   co_return run;
