@@ -22,6 +22,8 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wswitch-enum -Wnon-virtua
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # A precompiled header carries its build time, which would defeat ccache.
   add_compile_options(-Wthread-safety -Xclang -fno-pch-timestamp)
+  # Without CMake's second -include, whose absolute path ccache would take for a difference.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
 endif()
 add_compile_options(-fstack-protector-strong -ffunction-sections -fdata-sections)
 add_link_options(-fuse-ld=lld -Wl,--gc-sections -Wl,-z,relro,-z,now)
@@ -44,5 +46,5 @@ find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
-      CCACHE_NOHASHDIR=1 ${CCACHE})
+      CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1 ${CCACHE})
 endif()
