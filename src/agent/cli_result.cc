@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::size_t kCliDepthMax = 128;
+constexpr std::size_t kStopReasonBytesMax = 64;
 
 // Length of the hexadecimal escape at text[at] ("\uD83D"), and its number; zero if none.
 struct Escape {
@@ -160,6 +161,10 @@ std::optional<CliResult> result_in(const json::value& value) {
   const std::int64_t status = count_of(object, "api_error_status");
   if (status >= 100 && status <= 999) result.api_status = static_cast<int>(status);
   result.stop_reason = text_of(object, "stop_reason");
+  // It is a word; it goes into the ledger and into every page of the audit.
+  if (result.stop_reason && result.stop_reason->size() > kStopReasonBytesMax) {
+    result.stop_reason.reset();
+  }
   result.usage = usage_of(object);
   result.cost_usd = number_of(object, "total_cost_usd");
   result.is_error = is_error_of(object, result.subtype);

@@ -41,8 +41,11 @@ bool is_one_of(std::string_view text, const std::string_view (&words)[N]) {
 void parse_agent(Fields& fields, RunRequest& run, const RunDefaults& defaults) {
   run.agent = fields.text("agent").value_or("claude");
   if (!is_one_of(run.agent, kAgents)) fields.wrong("agent", "must be claude or demo");
-  run.model = fields.text("model").value_or(defaults.model);
-  if (!is_model_name(run.model)) fields.wrong("model", "is no name of a model");
+  run.model = defaults.model;
+  if (auto model = fields.text("model")) {
+    if (!is_model_name(*model)) fields.wrong("model", "is no name of a model");
+    run.model = std::move(*model);
+  }
   if (const auto effort = fields.text("effort")) {
     if (!is_one_of(*effort, kEfforts)) {
       fields.wrong("effort", "must be low, medium, high, xhigh or max");

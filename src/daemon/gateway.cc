@@ -69,10 +69,13 @@ Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
 // As configured, or as many as there are descriptors for: a connection that cannot be
 // accepted waits without an answer.
 std::size_t Gateway::connections_max() const {
-  constexpr std::size_t kOtherDescriptors = 128;  // the ledger, the surplus connections, spare ones
+  // The ledger, the surplus connections, spare ones; and those of a run while it starts.
+  constexpr std::size_t kDescriptorsPerRun = 12;
+  const std::size_t others =
+      128 + kDescriptorsPerRun * static_cast<std::size_t>(around_.config.runs_max);
   const auto wanted = static_cast<std::size_t>(around_.config.connections_max);
   const std::size_t limit = descriptors_max();
-  const std::size_t possible = limit > kOtherDescriptors ? limit - kOtherDescriptors : 1;
+  const std::size_t possible = limit > others ? limit - others : 1;
   if (wanted <= possible) return wanted;
   around_.log.warn("the limit on descriptors allows fewer connections than configured",
                    {{"configured", static_cast<std::int64_t>(wanted)},

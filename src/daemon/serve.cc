@@ -121,6 +121,9 @@ int serve_with(const Config& config, std::optional<std::uint64_t> descriptors_so
   for (const std::string& warning : config.warnings) log.warn(warning);
   const auto ran = run_gateway(config, log, descriptors_soft);
   if (ran) return 0;
+  if (!ran.error().detail.empty()) {
+    log.warn("the start failed", {{"why", std::string_view(ran.error().detail)}});
+  }
   const bool is_config = ran.error().kind == Errc::invalid;
   return refuse(is_config ? kExitBadConfig : kExitFailedStart, ran.error());
 }

@@ -30,8 +30,8 @@ std::optional<OneShotFailure> Door::refusal(SteadyTime now) const {
   return refusal;
 }
 
-void Door::note(std::optional<OneShotFailure>& failure, SteadyTime now) {
-  is_tried_ = false;
+void Door::note(std::optional<OneShotFailure>& failure, SteadyTime now, bool was_trial) {
+  if (was_trial) is_tried_ = false;
   if (failure && shows_nothing(*failure)) return;
   if (!failure || !closes(*failure)) {
     closed_for_.reset();

@@ -18,12 +18,13 @@ class Door {
 
   // Why not, with the time to wait; none: pass() now, in the same step.
   std::optional<OneShotFailure> refusal(SteadyTime now) const;
-  // Whoever goes through must tell by note() or give_up() how it went.
-  void pass() { is_tried_ = closed_for_.has_value(); }
+  // True: the door is closed, and this run is the one that tries. It must tell by note()
+  // or give_up() how it went.
+  bool pass() { return is_tried_ = closed_for_.has_value(); }
 
   // How a run ended: none is success. A failure that closes the door is told how long.
-  void note(std::optional<OneShotFailure>& failure, SteadyTime now);
-  // The run ended without showing anything: its caller left, or the gateway stops.
+  void note(std::optional<OneShotFailure>& failure, SteadyTime now, bool was_trial);
+  // The trial ended without showing anything: its caller left, or the gateway stops.
   void give_up() { is_tried_ = false; }
 
   bool is_open() const { return !closed_for_; }

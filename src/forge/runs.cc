@@ -140,6 +140,7 @@ class Runs::Live {
   std::unique_ptr<Slot> slot;
   std::unique_ptr<OneShot> shot;
   std::string run_id;
+  bool is_trial = false;  // let through a closed door to try
   steady_clock::time_point begun;
 
  private:
@@ -169,6 +170,7 @@ Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest reque
     auto found = co_await around_.uploads.find(app->name, request.files);
     if (!found) co_return std::unexpected(found.error());
     attachments = std::move(*found);
+    if (is_stopping_) co_return never_started(Stop::shutdown);
   }
   if (auto refusal = doors_[request.agent].refusal(steady_clock::now())) {
     co_return refused(std::move(*refusal));
@@ -200,7 +202,7 @@ Task<void> Runs::work(std::shared_ptr<Live> live) {
   } else if (auto refusal = door.refusal(steady_clock::now())) {
     live->give(refused(std::move(*refusal)));
   } else {
-    door.pass();
+    live->is_trial = door.pass();
     auto asking = ask(live);
     co_await std::move(asking);
   }
@@ -218,7 +220,7 @@ Task<void> Runs::ask(std::shared_ptr<Live> live) {
     auto settling = settle(live, std::move(answer));
     co_await std::move(settling);
   } else {
-    doors_[live->request.agent].give_up();
+    if (live->is_trial) doors_[live->request.agent].give_up();
     if (live->shot) live->shot->stop();
     live->give(std::unexpected(begun.error()));
   }
@@ -266,9 +268,9 @@ Task<void> Runs::settle(std::shared_ptr<Live> live, OneShotAnswer answer) {
   Door& door = doors_[live->request.agent];
   if (answer.failure && live->stopped() != Stop::none) {
     answer.failure = stopped_failure(live->stopped(), live->request);
-    door.give_up();  // it shows nothing about the agent
+    if (live->is_trial) door.give_up();  // it shows nothing about the agent
   } else {
-    door.note(answer.failure, now);
+    door.note(answer.failure, now, live->is_trial);
   }
   RunOutcome outcome{.run_id = live->run_id,
                      .failure = std::move(answer.failure),

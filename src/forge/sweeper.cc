@@ -79,7 +79,12 @@ Async<void> Sweeper::recover_uploads() {
   log_.info("uploads and their rows were brought together",
             {{"files_removed", static_cast<std::int64_t>(found.strays.size())},
              {"rows_removed", static_cast<std::int64_t>(found.empty.size())}});
-  uploads_.remove_named(std::move(found.strays));
+  auto tidying = uploads_.remove_named(std::move(found.strays));
+  const auto tidied = co_await std::move(tidying);
+  if (!tidied) {
+    log_.warn("a file that no upload knows cannot be removed",
+              {{"why", std::string_view(tidied.error().detail)}});
+  }
   if (found.empty.empty()) co_return Result<void>{};
   auto removing = ledger_.remove_uploads(std::move(found.empty));
   co_return co_await std::move(removing);

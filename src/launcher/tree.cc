@@ -78,9 +78,10 @@ void Tree::start() {
   answer = call(SYS_pipe2, failure, O_CLOEXEC | O_NONBLOCK);
   if (answer < 0) give_up("pipe", answer);
 
+  const Answer self = call(SYS_getpid);
   answer = call(SYS_clone, SIGCHLD);
   if (answer < 0) give_up("fork", answer);
-  if (answer == 0) become_program(failure[1]);
+  if (answer == 0) become_program(failure[1], self);
   program_ = static_cast<int>(answer);
   failure_ = failure[0];
   call(SYS_close, failure[1]);
@@ -88,11 +89,12 @@ void Tree::start() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor) call(SYS_close, descriptor);
 }
 
-void Tree::become_program(int failure) {
+void Tree::become_program(int failure, Answer launcher) {
   // If we are killed, at least the program does not go on. Within a namespace the kernel
   // sees to that for all of it.
   Answer answer = call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
   if (answer < 0) fail_as_program(failure, "death-signal", answer);
+  if (call(SYS_getppid) != launcher) end_process(1);  // it was killed before that
   answer = call(SYS_setsid);
   if (answer < 0) fail_as_program(failure, "session", answer);
   if (order_.is_soft_limit_wanted) {

@@ -32,7 +32,7 @@ class Tree {
  private:
   enum class Phase { running, asked, killing };
 
-  [[noreturn]] void become_program(int failure);
+  [[noreturn]] void become_program(int failure, Answer launcher);
   bool reap();
   void note_program_end(const siginfo_t& end);
   void ask();

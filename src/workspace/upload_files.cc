@@ -48,12 +48,15 @@ bool is_plain(const std::string& name) {
   return !name.empty() && name.find('/') == name.npos && name != "." && name != "..";
 }
 
-void remove_names(const std::string& root, const std::vector<std::string>& names) {
+Result<void> remove_names(const std::string& root, const std::vector<std::string>& names) {
   const auto directory = open_root(root);
-  if (!directory) return;
+  if (!directory) return std::unexpected(directory.error());
+  Result<void> removed;
   for (const std::string& name : names) {
-    if (is_plain(name)) ::unlinkat(directory->number(), name.c_str(), 0);
+    if (!is_plain(name) || ::unlinkat(directory->number(), name.c_str(), 0) == 0) continue;
+    if (errno != ENOENT) removed = file_failure(errno, "removing a file that no row knows");
   }
+  return removed;
 }
 
 Result<void> remove_digests(const std::string& root, const std::vector<Digest>& digests,
@@ -106,7 +109,8 @@ std::string UploadFiles::path_of(const Digest& token_digest) const {
 void UploadFiles::remove(std::vector<Digest> token_digests) {
   std::vector<std::string> names;
   for (const Digest& digest : token_digests) names.push_back(to_hex(digest));
-  remove_named(std::move(names));
+  // A failure leaves a file without a row, which the next start finds and complains about.
+  disk_.post([root = root_, names = std::move(names)] { (void)remove_names(root, names); });
 }
 
 Async<UploadFiles::Removal> UploadFiles::remove_and_tell(std::vector<Digest> token_digests) {
@@ -127,8 +131,8 @@ Async<std::vector<std::string>> UploadFiles::names() {
   co_return std::move(*names);
 }
 
-void UploadFiles::remove_named(std::vector<std::string> names) {
-  disk_.post([root = root_, names = std::move(names)] { remove_names(root, names); });
+Async<void> UploadFiles::remove_named(std::vector<std::string> names) {
+  return disk_.call([root = root_, names = std::move(names)] { return remove_names(root, names); });
 }
 
 }  // namespace clawdforge

@@ -58,8 +58,8 @@ class UploadFiles {
 
   // The names of all files there: for finding those that no row knows.
   Async<std::vector<std::string>> names();
-  // Returns at once.
-  void remove_named(std::vector<std::string> names);
+  // What is not there is removed. An error names one of those that could not be.
+  Async<void> remove_named(std::vector<std::string> names);
 
  private:
   const std::string root_;

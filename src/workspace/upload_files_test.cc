@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "workspace/incoming_file.h"
 #include "workspace/workspace_fixture.h"
@@ -154,9 +155,12 @@ TEST_F(UploadFilesTest, WhereFilesNeedANameTheyHaveOneThatGoes) {
 TEST_F(UploadFilesTest, FilesAreRemovedByDigestAndByName) {
   for (const char* name : {"a", "b", "c", "d"}) keep(name, name);
   files_.remove({sha256("a"), sha256("never there")});
-  files_.remove_named({to_hex(sha256("b")), "", ".", "..", "../uploads"});
+  EXPECT_TRUE(await(files_.remove_named({to_hex(sha256("b")), "", ".", "..", "../uploads"})));
   write_file(path("outside"), "text");
-  files_.remove_named({"../outside"});
+  EXPECT_TRUE(await(files_.remove_named({"../outside"})));
+  ASSERT_EQ(::mkdir(path("uploads/directory").c_str(), 0700), 0);
+  EXPECT_FALSE(await(files_.remove_named({"directory"}))) << "it says so";
+  ASSERT_EQ(::rmdir(path("uploads/directory").c_str()), 0);
   finish();
   EXPECT_EQ(names(), (std::set{to_hex(sha256("c")), to_hex(sha256("d"))}));
   EXPECT_TRUE(exists(path("outside")));

@@ -301,7 +301,7 @@ def test_a_revoked_token_does_not_keep_its_run_from_ending(single, tmp_path):
     app = App(single, "short-lived")
     held = app.hold(tmp_path).begun()
     assert single.admin.delete("/admin/tokens/short-lived").status_code == 200
-    assert held.end().status in (200, 401, 502)
+    assert held.end().status == 200, "what was begun with the token may end"
     held.hang_up()
     assert_nothing_left(single)
 
