@@ -56,6 +56,7 @@ Task<void> ProgramProbe::look() {
   const ExitStatus status = co_await std::move(ending);
   const bool is_present = status == ExitStatus(Exited{0});
   if (!is_stopped_) finding_ = {is_present, is_present ? std::move(version) : ""};
+  has_looked_ = true;
 
   child->let_go();
   auto going = child->gone();

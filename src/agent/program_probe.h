@@ -29,6 +29,7 @@ class ProgramProbe {
                std::map<std::string, std::string> environment, std::string working_dir);
 
   const Finding& finding() const { return finding_; }
+  bool has_looked() const { return has_looked_; }  // at least once
 
   // Looks now: runs `program --version` and waits for it, bounded. Absent is also what
   // does not end well or in time. A machine that refuses a process changes no finding.
@@ -50,6 +51,7 @@ class ProgramProbe {
   const std::string working_dir_;
   Finding finding_;
   Child* child_ = nullptr;  // while looking
+  bool has_looked_ = false;
   bool is_stopped_ = false;
 };
 

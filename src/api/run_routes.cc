@@ -116,8 +116,8 @@ Response success(const RunOutcome& outcome, bool includes_usage) {
   return response;
 }
 
-Response failure(const RunOutcome& outcome, std::string_view request_id) {
-  const OneShotFailure& why = *outcome.failure;
+Response failure(const RunOutcome& outcome, const OneShotFailure& why,
+                 std::string_view request_id) {
   std::string body = R"({"ok":false,"error":)";
   append_json_string(body, why.sentence);
   body += R"(,"stderr":)";
@@ -149,7 +149,8 @@ Task<Response> run(Runs* runs, const RunDefaults* defaults, Caller caller, Reque
   auto executing = runs->execute(caller.app, std::move(parsed->run), request->departure);
   const auto outcome = co_await std::move(executing);
   if (!outcome) co_return problem(outcome.error(), request->id);
-  if (outcome->failure) co_return failure(*outcome, request->id);
+  const std::optional<OneShotFailure>& why = outcome->failure;
+  if (why) co_return failure(*outcome, *why, request->id);
   co_return success(*outcome, parsed->includes_usage);
 }
 

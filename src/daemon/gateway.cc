@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kLagInterval{1};
 constexpr std::chrono::milliseconds kDrainLook{10};
+constexpr std::chrono::seconds kFirstLookMax{1};
 constexpr std::chrono::seconds kLastAnswersMax{1};  // to write them when the grace is over
 
 std::string url_of(const Config& config, std::uint16_t port) {
@@ -160,9 +161,13 @@ Async<void> Gateway::start() {
   if (!begun) co_return std::unexpected(begun.error());
   auto looked = co_await watch_.begin();
   if (!looked) co_return std::unexpected(looked.error());
+  tasks_.spawn(claude_.run());
+  tasks_.spawn(acpx_.run());
   auto recovering = recover();
   auto recovered = co_await std::move(recovering);
   if (!recovered) co_return recovered;
+  auto looking = await_first_look();
+  co_await std::move(looking);
 
   const ListenAddress& listen = around_.config.listen;
   const auto port = server_.listen(listen.host, listen.port);
@@ -172,8 +177,6 @@ Async<void> Gateway::start() {
   tasks_.spawn(watch_.run());
   tasks_.spawn(measure_loop_lag());
   tasks_.spawn(sweeper_.run());
-  tasks_.spawn(claude_.run());
-  tasks_.spawn(acpx_.run());
   server_.start();
 
   const std::string url = url_of(around_.config, *port);
@@ -240,6 +243,17 @@ Task<bool> Gateway::wait_until_idle(std::chrono::steady_clock::time_point end) {
     co_await look.async_wait(kAwait);
   }
   co_return server_.busy() == 0;
+}
+
+// So that the first /healthz tells what is there. A program that hangs delays the start no
+// longer than this.
+Task<void> Gateway::await_first_look() {
+  const auto end = std::chrono::steady_clock::now() + kFirstLookMax;
+  Timer look(around_.io.get_executor());
+  while (!(claude_.has_looked() && acpx_.has_looked()) && std::chrono::steady_clock::now() < end) {
+    look.expires_after(kDrainLook);
+    co_await look.async_wait(kAwait);
+  }
 }
 
 // What an earlier life has left half-done.

@@ -66,6 +66,7 @@ class Gateway {
   Task<void> measure_loop_lag();
   Async<void> drain();
   Async<void> recover();
+  Task<void> await_first_look();
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;
   ServerOptions server_options() const;

@@ -109,7 +109,7 @@ class Runs::Live {
 
   // The first reason counts; once the answer is given, none does.
   void stop(Stop reason) {
-    if (stop_ != Stop::none || answer_) return;
+    if (stop_ != Stop::none || is_answered_) return;
     stop_ = reason;
     slot->withdraw();
     if (shot) shot->stop();
@@ -126,13 +126,14 @@ class Runs::Live {
 
   void give(Result<RunOutcome> outcome) {
     answer_ = std::move(outcome);
+    is_answered_ = true;
     deadline_.cancel();
     answered_.cancel();
   }
   Task<void> wait() {
-    while (!answer_) co_await answered_.async_wait(kAwait);
+    while (!is_answered_) co_await answered_.async_wait(kAwait);
   }
-  Result<RunOutcome> take() { return std::move(*answer_); }
+  Result<RunOutcome> take() { return std::move(answer_); }  // once, after wait()
 
   RunRequest request;
   const std::shared_ptr<const App> app;
@@ -149,7 +150,8 @@ class Runs::Live {
   Stop stop_ = Stop::none;
   Timer deadline_;
   Timer answered_;
-  std::optional<Result<RunOutcome>> answer_;
+  bool is_answered_ = false;
+  Result<RunOutcome> answer_ = never_started(Stop::shutdown);
 };
 
 Runs::Runs(Surroundings surroundings, Options options)

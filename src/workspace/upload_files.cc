@@ -110,7 +110,9 @@ void UploadFiles::remove(std::vector<Digest> token_digests) {
   std::vector<std::string> names;
   for (const Digest& digest : token_digests) names.push_back(to_hex(digest));
   // A failure leaves a file without a row, which the next start finds and complains about.
-  disk_.post([root = root_, names = std::move(names)] { (void)remove_names(root, names); });
+  disk_.post([root = root_, names = std::move(names)] {
+    [[maybe_unused]] const auto removed = remove_names(root, names);
+  });
 }
 
 Async<UploadFiles::Removal> UploadFiles::remove_and_tell(std::vector<Digest> token_digests) {
