@@ -101,7 +101,7 @@ std::chrono::seconds wait_for(std::string_view sentence, std::int64_t now) {
   return std::chrono::seconds(std::max(kSoon, *end - now));
 }
 
-OneShotFailure failure_to_start(const std::string& agent, int error) {
+AgentFailure failure_to_start(const std::string& agent, int error) {
   constexpr std::array kAbsent = {ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, ELOOP, EISDIR};
   const bool is_missing = std::ranges::find(kAbsent, error) != kAbsent.end();
   return {.kind = Errc::unavailable,
@@ -112,22 +112,22 @@ OneShotFailure failure_to_start(const std::string& agent, int error) {
 
 }  // namespace
 
-OneShotFailure failure_of(const CliResult& result, std::int64_t now,
-                          const std::vector<std::string>& secrets) {
+AgentFailure failure_of(const CliResult& result, std::int64_t now,
+                        const std::vector<std::string>& secrets) {
   const Kind kind = kind_of(result);
-  OneShotFailure failure{.kind = kind.kind,
-                         .code = std::string(kind.code),
-                         .sentence = masked_line(result.text, kSentenceCharactersMax, secrets),
-                         .retry_after = {}};
+  AgentFailure failure{.kind = kind.kind,
+                       .code = kind.code,
+                       .sentence = masked_line(result.text, kSentenceCharactersMax, secrets),
+                       .retry_after = {}};
   if (kind.code == kAccountLimit.code) failure.retry_after = wait_for(result.text, now);
   return failure;
 }
 
-OneShotFailure failure_of(const std::string& agent, const SilentEnd& end) {
+AgentFailure failure_of(const std::string& agent, const SilentEnd& end) {
   if (const auto* not_started = std::get_if<NotStarted>(&end.status)) {
     return failure_to_start(agent, not_started->error);
   }
-  OneShotFailure failure;
+  AgentFailure failure;
   if (const auto* exited = std::get_if<Exited>(&end.status)) {
     failure.code = exited->code != 0 ? "agent_exit"
                    : end.has_output  ? "agent_nonsense"

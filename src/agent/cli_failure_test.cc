@@ -61,7 +61,7 @@ TEST(CliFailure, TellsTheRealSentencesApart) {
        "agent_error"},
   };
   for (const Told& told : all) {
-    const OneShotFailure failure = failure_of(told.result, kNow, {});
+    const AgentFailure failure = failure_of(told.result, kNow, {});
     EXPECT_EQ(failure.code, told.code) << told.result.text;
     EXPECT_EQ(failure.kind, told.kind) << told.result.text;
     EXPECT_EQ(failure.sentence, told.result.text);
@@ -95,7 +95,7 @@ TEST(CliFailure, SaysHowLongALimitLasts) {
 }
 
 TEST(CliFailure, MasksAndBoundsTheSentence) {
-  const OneShotFailure failure = failure_of(
+  const AgentFailure failure = failure_of(
       error("API Error:\n key sk-ant-api03-abcdefgh and hunter2!! " + std::string(600, 'x')), kNow,
       {"hunter2!!"});
   EXPECT_TRUE(failure.sentence.starts_with("API Error: key *** and *** xxx")) << failure.sentence;
@@ -126,7 +126,7 @@ TEST(CliFailure, TellsSilentEndsApart) {
 TEST(CliFailure, TellsAFloodAndAPromptThatIsTooLong) {
   EXPECT_EQ(failure_of("demo", SilentEnd{Signaled{15}, true, true, ""}).code,
             "agent_output_too_large");
-  const OneShotFailure failure = failure_of(
+  const AgentFailure failure = failure_of(
       "claude", SilentEnd{Exited{1}, false, false, "Error: piped stdin input exceeds 10MB."});
   EXPECT_EQ(failure.code, "prompt_too_long");
   EXPECT_EQ(failure.kind, Errc::too_large);

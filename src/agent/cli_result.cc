@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cmath>
 #include <cstdint>
 
+#include "agent/json_fields.h"
+#include "agent/json_repair.h"
 #include "agent/masking.h"
 
 namespace clawdforge {
@@ -15,52 +16,6 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::size_t kCliDepthMax = 128;
 constexpr std::size_t kStopReasonBytesMax = 64;
-
-// Length of the hexadecimal escape at text[at] ("\uD83D"), and its number; zero if none.
-struct Escape {
-  std::size_t length = 0;
-  unsigned unit = 0;
-};
-Escape escape_at(std::string_view text, std::size_t at) {
-  if (text.substr(at, 2) != "\\u" || at + 6 > text.size()) return {};
-  unsigned unit = 0;
-  for (const char c : text.substr(at + 2, 4)) {
-    const bool is_digit = c >= '0' && c <= '9';
-    const char letter = static_cast<char>(c | 0x20);
-    if (!is_digit && (letter < 'a' || letter > 'f')) return {};
-    unit = unit * 16 + static_cast<unsigned>(is_digit ? c - '0' : letter - 'a' + 10);
-  }
-  return {6, unit};
-}
-
-// JavaScript cuts an emoji in two where it cuts a string, and writes the half as an escape
-// that is no character. Such halves become U+FFFD.
-std::string without_half_characters(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const Escape escape = escape_at(text, at);
-    if (escape.length == 0) {
-      // A backslash and what it escapes belong together: \\uD800 is no escape.
-      const std::size_t step = text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
-      out.append(text, at, step);
-      at += step;
-      continue;
-    }
-    const bool is_high = escape.unit >= 0xd800 && escape.unit < 0xdc00;
-    const bool is_low = escape.unit >= 0xdc00 && escape.unit < 0xe000;
-    const Escape next = is_high ? escape_at(text, at + escape.length) : Escape{};
-    const bool is_pair = next.unit >= 0xdc00 && next.unit < 0xe000;
-    const std::size_t length = escape.length + (is_pair ? next.length : 0);
-    if ((is_high || is_low) && !is_pair) {
-      out += "\\ufffd";
-    } else {
-      out.append(text, at, length);
-    }
-    at += length;
-  }
-  return out;
-}
 
 std::optional<json::value> parsed(std::string_view text) {
   json::parse_options options;
@@ -86,28 +41,14 @@ std::optional<std::string> text_of(const json::object& object, std::string_view 
   return repaired(value->get_string());
 }
 
-std::optional<double> number_of(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  const auto number = value->to_number<double>();
-  if (!std::isfinite(number) || number < 0) return std::nullopt;
-  return number;
-}
-
-std::int64_t count_of(const json::object& object, std::string_view key) {
-  constexpr double kCountMax = 1e15;  // far from where a double loses whole numbers
-  const auto number = number_of(object, key);
-  return number && *number <= kCountMax ? static_cast<std::int64_t>(*number) : 0;
-}
-
 std::optional<Usage> usage_of(const json::object& object) {
   const json::value* value = object.if_contains("usage");
   if (value == nullptr || !value->is_object()) return std::nullopt;
   const json::object& usage = value->get_object();
-  return Usage{.input_tokens = count_of(usage, "input_tokens"),
-               .output_tokens = count_of(usage, "output_tokens"),
-               .cache_read_tokens = count_of(usage, "cache_read_input_tokens"),
-               .cache_write_tokens = count_of(usage, "cache_creation_input_tokens")};
+  return Usage{.input_tokens = count_in(usage, "input_tokens"),
+               .output_tokens = count_in(usage, "output_tokens"),
+               .cache_read_tokens = count_in(usage, "cache_read_input_tokens"),
+               .cache_write_tokens = count_in(usage, "cache_creation_input_tokens")};
 }
 
 bool is_error_of(const json::object& object, const std::string& subtype) {
@@ -158,7 +99,7 @@ std::optional<CliResult> result_in(const json::value& value) {
   result.terminal_reason = text_of(object, "terminal_reason").value_or("");
   result.api_error = text_of(object, "api_error").value_or("");
   result.api_error_type = text_of(object, "api_error_type").value_or("");
-  const std::int64_t status = count_of(object, "api_error_status");
+  const std::int64_t status = count_in(object, "api_error_status");
   if (status >= 100 && status <= 999) result.api_status = static_cast<int>(status);
   result.stop_reason = text_of(object, "stop_reason");
   // It is a word; it goes into the ledger and into every page of the audit.
@@ -166,7 +107,7 @@ std::optional<CliResult> result_in(const json::value& value) {
     result.stop_reason.reset();
   }
   result.usage = usage_of(object);
-  result.cost_usd = number_of(object, "total_cost_usd");
+  result.cost_usd = number_in(object, "total_cost_usd");
   result.is_error = is_error_of(object, result.subtype);
   if (result.is_error) {
     result.text = complaint_of(object, result);

@@ -7,9 +7,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 
+#include "agent/demo_acp.h"
 #include "agent/masking.h"
 #include "base/json_text.h"
 #include "base/version.h"
@@ -32,6 +34,7 @@ constexpr std::array<std::string_view, 8> kOptions = {"--output-format",
                                                       "--setting-sources"};
 
 struct Call {
+  bool is_acp = false;
   bool is_print = false;
   bool is_version = false;
   bool is_json = false;
@@ -44,6 +47,8 @@ Call read_arguments(const std::vector<std::string>& arguments) {
     const std::string& argument = arguments[i];
     if (argument == "--version") {
       call.is_version = true;
+    } else if (argument == "--acp") {
+      call.is_acp = true;
     } else if (std::ranges::find(kFlags, argument) != kFlags.end()) {
       call.is_print = call.is_print || argument == "-p" || argument == "--print";
     } else if (std::ranges::find(kOptions, argument) == kOptions.end()) {
@@ -58,7 +63,8 @@ Call read_arguments(const std::vector<std::string>& arguments) {
       }
     }
   }
-  if (call.mistake.empty() && !call.is_print && !call.is_version) call.mistake = "-p is needed";
+  const bool is_told = call.is_print || call.is_version || call.is_acp;
+  if (call.mistake.empty() && !is_told) call.mistake = "-p or --acp is needed";
   return call;
 }
 
@@ -97,6 +103,10 @@ int complain(std::string_view sentence) {
 int demo_agent(const std::vector<std::string>& arguments) {
   const Call call = read_arguments(arguments);
   if (!call.mistake.empty()) return complain(call.mistake);
+  if (call.is_acp && !call.is_version) {
+    const char* temp_dir = std::getenv("TMPDIR");
+    return demo_acp(STDIN_FILENO, STDOUT_FILENO, temp_dir ? temp_dir : "/tmp");
+  }
   std::string output;
   if (call.is_version) {
     output = fmt::format("{} (clawdforge demo agent)", kVersion);

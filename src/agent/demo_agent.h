@@ -1,5 +1,6 @@
 // The built-in demo agent: no login, no model, the same answer to the same prompt. With
-// -p it is a one-shot command line that speaks like Claude's.
+// -p it is a one-shot command line that speaks like Claude's; with --acp it holds
+// conversations over the Agent Client Protocol (src/agent/demo_acp.h).
 #pragma once
 
 #include <string>

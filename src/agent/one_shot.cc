@@ -7,12 +7,11 @@
 #include <boost/asio/this_coro.hpp>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
+#include "agent/agent_process.h"
 #include "agent/claude_cli.h"
 #include "agent/cli_failure.h"
 #include "agent/cli_result.h"
-#include "agent/masking.h"
 #include "base/task_group.h"
 #include "base/timer.h"
 #include "base/tokens.h"
@@ -21,16 +20,6 @@ namespace clawdforge {
 namespace {
 
 constexpr std::size_t kReadBytes = 64 * 1024;
-
-// The first word of a full tail may be the end of a secret whose beginning is gone.
-std::string shown_tail(std::string_view tail, const std::vector<std::string>& secrets) {
-  const std::size_t full = Spawner::Options{}.tail_bytes_max;
-  if (tail.size() >= full) {
-    const std::size_t blank = tail.substr(0, full / 8).find_first_of(" \t\n");
-    if (blank != std::string_view::npos) tail.remove_prefix(blank + 1);
-  }
-  return masked(tail, secrets);
-}
 
 }  // namespace
 
@@ -49,10 +38,7 @@ OneShot::OneShot(std::unique_ptr<Child> child, Setup setup)
 
 OneShot::~OneShot() = default;
 
-ProcessMark OneShot::mark() const {
-  const ProcessId id = child_->id();
-  return {.pid = id.pid, .start_time = id.start_time, .boot_id = setup_.boot_id};
-}
+ProcessMark OneShot::mark() const { return mark_of(*child_, setup_.boot_id); }
 
 void OneShot::stop() {
   is_stopped_ = true;
@@ -119,7 +105,7 @@ Task<OneShotAnswer> OneShot::answer() {
   co_return answer;
 }
 
-Task<OneShotFailure> OneShot::fail_without_result(const ResultReader* reader) {
+Task<AgentFailure> OneShot::fail_without_result(const ResultReader* reader) {
   if (!reader->is_too_large()) {
     auto waiting = wait_for_end(kSpeechlessMax);
     co_await std::move(waiting);
@@ -158,14 +144,6 @@ Task<void> OneShot::finish() {
 }
 
 namespace {
-
-// Tells this run of the kernel from the next one, in which pids begin anew.
-std::string read_boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  file >> id;
-  return id;
-}
 
 // Only the agent's user can read it, and it goes with the run's directory.
 Result<std::string> write_system_file(const OneShotQuestion& question) {

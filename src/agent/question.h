@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -26,16 +27,20 @@ struct OneShotQuestion {
   std::string temp_dir;
 };
 
-struct OneShotFailure {
+struct AgentFailure {
   Errc kind = Errc::agent_failed;
-  std::string code;                     // stable: "not_logged_in", "account_limit", ...
+  std::string_view code;                // a literal, stable: "not_logged_in", ...
   std::string sentence;                 // for the caller: masked, at most 500 characters
   std::chrono::seconds retry_after{0};  // zero: not known
 };
 
+inline AgentFailure failure_from(const Error& error) {
+  return {error.kind, error.code, error.message, error.retry_after};
+}
+
 struct OneShotAnswer {
-  std::optional<OneShotFailure> failure;  // none: it went well
-  std::string text;                       // the result as the agent wrote it
+  std::optional<AgentFailure> failure;  // none: it went well
+  std::string text;                     // the result as the agent wrote it
   std::optional<std::string> stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;

@@ -1,11 +1,13 @@
-// The audit: /admin/runs.
+// The audit: /admin/runs, /admin/sessions and /admin/events.
 #pragma once
 
 #include "api/endpoint.h"
+#include "forge/sessions.h"
 #include "ledger/ledger.h"
 
 namespace clawdforge {
 
-void add_audit_routes(Endpoints& endpoints, LedgerReader& ledger);
+// Both outlive the endpoints.
+void add_audit_routes(Endpoints& endpoints, LedgerReader& ledger, Sessions& sessions);
 
 }  // namespace clawdforge

@@ -1,6 +1,7 @@
 #include "api/json_body.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <boost/json.hpp>
 
@@ -82,6 +83,41 @@ TEST(ContentType, IsWrongWhenABodyOfAnotherTypeComes) {
     EXPECT_FALSE(
         brings_another_type(with_headers({{"Content-Type", type}, {"Content-Length", "0"}})))
         << type;
+  }
+}
+
+TEST(MemberText, IsTheValueAsItWasWritten) {
+  const std::string body =
+      "{ \"a\" : 1 ,\r\n\"meta\" :\t{ \"z\":99999999999999999999, \"a\" : [1.0, -0 ,1e2],\n"
+      "\"meta\": \" { \\\" , } \\\\\" } , \"b\":{\"meta\":2}}";
+  ASSERT_TRUE(parse_json_object(body));
+  EXPECT_EQ(member_text(body, "meta"),
+            R"({"z":99999999999999999999,"a":[1.0,-0,1e2],"meta":" { \" , } \\"})");
+  EXPECT_EQ(member_text(body, "a"), "1");
+  EXPECT_EQ(member_text(body, "b"), R"({"meta":2})");
+  EXPECT_EQ(member_text(body, "z"), "");
+  EXPECT_EQ(member_text("", "meta"), "");
+  EXPECT_EQ(member_text("{}", "meta"), "");
+}
+
+TEST(MemberText, FollowsTheParserInNamesThatAreEscapedOrTwice) {
+  EXPECT_EQ(member_text(R"({"meta":{"a":1},"m\u0065ta":{"b":2},"x":3})", "meta"), R"({"b":2})");
+  EXPECT_EQ(member_text(R"({"meta":"text","meta":null})", "meta"), "null");
+  EXPECT_EQ(member_text(R"({"a":"meta","b":["meta",{"meta":1}]})", "meta"), "");
+}
+
+TEST(MemberText, StaysWithinAnyText) {
+  EXPECT_TRUE(rc::check([] {
+    const auto text = *rc::gen::container<std::string>(
+        rc::gen::element('{', '}', '[', ']', '"', '\\', ',', ':', 'a', ' '));
+    return member_text(text, "a").size() <= text.size();
+  }));
+}
+
+TEST(JsonObject, IsNothingElse) {
+  EXPECT_TRUE(is_json_object(R"( {"a":[1]} )"));
+  for (const char* text : {"", "null", "[]", "{", "{} {}", "{'a':1}", "\"{}\""}) {
+    EXPECT_FALSE(is_json_object(text)) << text;
   }
 }
 

@@ -6,15 +6,20 @@
 #include <set>
 #include <string>
 
+#include "api/agent_routes.h"
 #include "api/audit_routes.h"
+#include "api/event_routes.h"
 #include "api/file_routes.h"
 #include "api/health_routes.h"
 #include "api/openapi_json.h"
+#include "api/permission_routes.h"
 #include "api/problem.h"
 #include "api/run_routes.h"
+#include "api/session_routes.h"
 #include "api/sweep_routes.h"
 #include "api/token_routes.h"
 #include "base/run_to_end.h"
+#include "http/router.h"
 #include "ledger/sql_ledger.h"
 
 namespace clawdforge {
@@ -55,7 +60,6 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   const HealthSources health{*ledger, watch, metrics, is_draining, absent, absent};
   Endpoints endpoints;
   add_health_routes(endpoints, health);
-  add_token_routes(endpoints, apps);
   Disk disk(io.get_executor());
   UploadFiles upload_files(".", disk);
   Uploads uploads(*ledger, upload_files, clock, ids, "instance");
@@ -67,14 +71,25 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
              "instance"},
             {{1, 1}, {}});
   add_run_routes(endpoints, runs, {});
-  add_audit_routes(endpoints, *ledger);
+  Agents agents(*spawner, {});
+  SessionDirs session_dirs(".", disk, log);
+  AcpxRecords acpx_records(".", disk);
+  Sessions sessions({io.get_executor(), *ledger, agents, uploads, session_dirs, acpx_records, clock,
+                     ids, log, metrics, "instance"},
+                    {});
+  add_session_routes(endpoints, sessions, apps, *ledger, {});
+  add_event_routes(endpoints, sessions, apps);
+  add_permission_routes(endpoints, sessions);
+  add_agent_routes(endpoints, [] { return std::vector<AgentListing>(); });
+  add_token_routes(endpoints, apps, sessions);
+  add_audit_routes(endpoints, *ledger, sessions);
   Sweeper sweeper(io.get_executor(), *ledger, upload_files, clock, log, metrics,
                   std::chrono::seconds(60));
   add_sweep_routes(endpoints, sweeper);
 
   Operations served;
   for (const Endpoint& endpoint : endpoints) {
-    served.emplace(std::string(endpoint.method), std::string(endpoint.pattern));
+    served.emplace(std::string(endpoint.method), shown_pattern(endpoint.pattern));
   }
   EXPECT_EQ(served, documented());
 }

@@ -62,6 +62,15 @@ std::optional<std::int64_t> Query::integer(std::string_view name, std::int64_t m
   return std::nullopt;
 }
 
+std::optional<bool> Query::flag(std::string_view name) {
+  const auto given = text(name);
+  if (!given) return std::nullopt;
+  if (*given == "true" || *given == "1") return true;
+  if (*given == "false" || *given == "0") return false;
+  wrong(name, "must be true, false, 1 or 0");
+  return std::nullopt;
+}
+
 Result<void> Query::check() const {
   if (wrong_.empty()) return {};
   auto failed = fail(Errc::invalid, "validation_failed",

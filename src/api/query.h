@@ -21,6 +21,7 @@ class Query {
   // that stands there twice is wrong: two programs would read it differently.
   std::optional<std::string> text(std::string_view name);
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t min, std::int64_t max);
+  std::optional<bool> flag(std::string_view name);  // true, false, 1 or 0
 
   void wrong(std::string_view name, std::string message);
 

@@ -33,6 +33,18 @@ TEST(Query, IgnoresWhatNobodyAsksFor) {
   EXPECT_TRUE(query.check());
 }
 
+TEST(Query, ReadsFlagsInTheirFourSpellings) {
+  Query query("a=true&b=1&c=false&d=0&e=True&f=yes&g=&h=2");
+  EXPECT_EQ(query.flag("a"), true);
+  EXPECT_EQ(query.flag("b"), true);
+  EXPECT_EQ(query.flag("c"), false);
+  EXPECT_EQ(query.flag("d"), false);
+  EXPECT_EQ(query.flag("absent"), std::nullopt);
+  EXPECT_TRUE(query.check());
+  for (const char* name : {"e", "f", "g", "h"}) EXPECT_EQ(query.flag(name), std::nullopt) << name;
+  EXPECT_EQ(wrong_fields(query), (std::vector<std::string>{"e", "f", "g", "h"}));
+}
+
 TEST(Query, CollectsAllThatIsWrong) {
   Query query("a=%4&b=1&b=1&c=0&d=11&e=1x&f=&g=+5&h=99999999999999999999&i=-1&j=1.0&k=7");
   EXPECT_EQ(query.text("a"), std::nullopt);

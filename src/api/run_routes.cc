@@ -5,23 +5,18 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "api/failure_answer.h"
+#include "api/json_answer.h"
 #include "api/json_body.h"
 #include "api/problem.h"
-#include "base/json_text.h"
+#include "api/prompt_fields.h"
 
 namespace clawdforge {
 namespace {
 
-constexpr std::size_t kFilesPerRunMax = 32;
 constexpr std::size_t kIncludesMax = 16;
 constexpr std::size_t kModelBytesMax = 128;
-constexpr std::int64_t kTimeoutSecondsMin = 5;
 constexpr std::string_view kAgents[] = {"claude", "demo"};
-constexpr std::string_view kEfforts[] = {"low", "medium", "high", "xhigh", "max"};
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
-}
 
 // It becomes an argument of the agent's command line, where a dash in front would make
 // it a flag.
@@ -33,55 +28,23 @@ bool is_model_name(std::string_view text) {
          });
 }
 
-template <std::size_t N>
-bool is_one_of(std::string_view text, const std::string_view (&words)[N]) {
-  return std::ranges::find(words, text) != std::end(words);
-}
-
 void parse_agent(Fields& fields, RunRequest& run, const RunDefaults& defaults) {
   run.agent = fields.text("agent").value_or("claude");
-  if (!is_one_of(run.agent, kAgents)) fields.wrong("agent", "must be claude or demo");
+  if (std::ranges::find(kAgents, run.agent) == std::end(kAgents)) {
+    fields.wrong("agent", "must be claude or demo");
+  }
   run.model = defaults.model;
   if (auto model = fields.text("model")) {
     if (!is_model_name(*model)) fields.wrong("model", "is no name of a model");
     run.model = std::move(*model);
   }
-  if (const auto effort = fields.text("effort")) {
-    if (!is_one_of(*effort, kEfforts)) {
-      fields.wrong("effort", "must be low, medium, high, xhigh or max");
-    }
-    run.effort = *effort;
-  }
-  run.system = fields.text("system").value_or("");
-  if (run.system.contains('\0')) fields.wrong("system", "must not hold a NUL character");
+  run.effort = effort_of(fields);
+  run.system = system_of(fields);
   const std::string mode = fields.text("system_mode").value_or("append");
   if (mode != "append" && mode != "replace") {
     fields.wrong("system_mode", "must be append or replace");
   }
   run.system_mode = mode == "replace" ? SystemMode::replace : SystemMode::append;
-}
-
-void append_usage(std::string& out, const std::optional<Usage>& usage) {
-  if (!usage) {
-    out += "null";
-    return;
-  }
-  out += fmt::format(
-      R"({{"input_tokens":{},"output_tokens":{},"cache_read_tokens":{},"cache_write_tokens":{}}})",
-      usage->input_tokens, usage->output_tokens, usage->cache_read_tokens,
-      usage->cache_write_tokens);
-}
-
-std::string number_or_null(const std::optional<double>& number) {
-  return number ? fmt::format("{}", *number) : "null";
-}
-
-void append_text_or_null(std::string& out, const std::optional<std::string>& text) {
-  if (text) {
-    append_json_string(out, *text);
-  } else {
-    out += "null";
-  }
 }
 
 void add_headers(Response& response, const RunOutcome& outcome) {
@@ -102,13 +65,12 @@ void add_headers(Response& response, const RunOutcome& outcome) {
 Response success(const RunOutcome& outcome, bool includes_usage) {
   std::string body = R"({"ok":true,"result":)";
   body += outcome.result;
-  body += fmt::format(R"(,"duration_ms":{},"stop_reason":)", outcome.duration.count());
-  append_text_or_null(body, outcome.stop_reason);
+  append_member(body, "duration_ms", outcome.duration.count());
+  append_member(body, "stop_reason", outcome.stop_reason);
   if (includes_usage) {
-    body += R"(,"run_id":)";
-    append_json_string(body, outcome.run_id);
-    body += R"(,"cost_usd":)" + number_or_null(outcome.cost_usd) + R"(,"usage":)";
-    append_usage(body, outcome.usage);
+    append_member(body, "run_id", outcome.run_id);
+    append_member(body, "cost_usd", outcome.cost_usd);
+    append_member(body, "usage", outcome.usage);
   }
   body += '}';
   Response response = json_response(std::move(body));
@@ -116,27 +78,17 @@ Response success(const RunOutcome& outcome, bool includes_usage) {
   return response;
 }
 
-Response failure(const RunOutcome& outcome, const OneShotFailure& why,
-                 std::string_view request_id) {
-  std::string body = R"({"ok":false,"error":)";
-  append_json_string(body, why.sentence);
-  body += R"(,"stderr":)";
-  append_json_string(body, outcome.error_tail);
-  body += fmt::format(R"(,"duration_ms":{},"stop_reason":)", outcome.duration.count());
-  append_text_or_null(body, outcome.stop_reason);
-  body += R"(,"code":)";
-  append_json_string(body, why.code);
-  body += R"(,"detail":)";
-  append_json_string(body, why.sentence);
-  body += R"(,"request_id":)";
-  append_json_string(body, request_id);
+Response failure(const RunOutcome& outcome, const AgentFailure& why, std::string_view request_id) {
+  std::string body = R"({"ok":false)";
+  append_member(body, "error", why.sentence);
+  append_member(body, "stderr", outcome.error_tail);
+  append_member(body, "duration_ms", outcome.duration.count());
+  append_member(body, "stop_reason", outcome.stop_reason);
+  append_member(body, "code", why.code);
+  append_member(body, "detail", why.sentence);
+  append_member(body, "request_id", request_id);
   body += '}';
-  Response response = json_response(std::move(body));
-  response.status = status_of(why.kind);
-  response.detail = why.code;
-  if (why.retry_after.count() > 0) {
-    response.headers.emplace_back("Retry-After", std::to_string(why.retry_after.count()));
-  }
+  Response response = failure_response(why, std::move(body));
   add_headers(response, outcome);
   return response;
 }
@@ -149,7 +101,7 @@ Task<Response> run(Runs* runs, const RunDefaults* defaults, Caller caller, Reque
   auto executing = runs->execute(caller.app, std::move(parsed->run), request->departure);
   const auto outcome = co_await std::move(executing);
   if (!outcome) co_return problem(outcome.error(), request->id);
-  const std::optional<OneShotFailure>& why = outcome->failure;
+  const std::optional<AgentFailure>& why = outcome->failure;
   if (why) co_return failure(*outcome, *why, request->id);
   co_return success(*outcome, parsed->includes_usage);
 }
@@ -162,17 +114,10 @@ Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults) 
   Fields fields(*object);
   ParsedRun parsed;
   RunRequest& run = parsed.run;
-  if (!fields.has("prompt")) fields.wrong("prompt", "is required");
-  if (auto prompt = fields.text("prompt")) {
-    if (is_blank(*prompt)) fields.wrong("prompt", "must not be blank");
-    run.prompt = std::move(*prompt);
-  }
+  run.prompt = prompt_of(fields);
   parse_agent(fields, run, defaults);
-  run.files = fields.texts("files", kFilesPerRunMax).value_or(std::vector<std::string>{});
-  const std::int64_t timeout_max = defaults.timeout_max.count();
-  run.timeout =
-      std::chrono::seconds(fields.integer("timeout_secs", kTimeoutSecondsMin, timeout_max)
-                               .value_or(std::min(defaults.timeout.count(), timeout_max)));
+  run.files = files_of(fields);
+  run.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
   for (const std::string& name :
        fields.texts("include", kIncludesMax).value_or(std::vector<std::string>{})) {
     if (name == "usage") parsed.includes_usage = true;

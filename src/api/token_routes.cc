@@ -106,16 +106,24 @@ Task<Response> list(Apps* apps) {
   co_return json_response(std::move(body));
 }
 
-Task<Response> rotate(Apps* apps, Request* request) {
+Task<Response> rotate(Apps* apps, Sessions* sessions, Request* request) {
   auto minted = co_await apps->rotate(request->params.front());
   if (!minted) co_return problem(minted.error(), request->id);
+  sessions->poke_readers();  // those who read with the old token are cut off
   co_return token_response(*minted);
 }
 
-Task<Response> revoke(Apps* apps, Request* request) {
+// The ledger has closed the app's sessions together with its token; here what lives of
+// them is ended. If the ledger cannot be asked for them now, the sweeper does it.
+Task<Response> revoke(Apps* apps, Sessions* sessions, Request* request) {
   auto revoked = co_await apps->revoke(request->params.front());
   if (!revoked) co_return problem(revoked.error(), request->id);
-  co_return json_response(R"({"ok":true})");
+  sessions->poke_readers();
+  Response response = json_response(R"({"ok":true})");
+  auto following = sessions->follow_ledger();
+  const auto followed = co_await std::move(following);
+  if (!followed) response.detail = "its agents are left to the sweeper: " + followed.error().detail;
+  co_return response;
 }
 
 Task<Response> whoami(Caller caller) {
@@ -130,16 +138,18 @@ Task<Response> whoami(Caller caller) {
 
 }  // namespace
 
-void add_token_routes(Endpoints& endpoints, Apps& apps) {
+void add_token_routes(Endpoints& endpoints, Apps& apps, Sessions& sessions) {
   Apps* const all = &apps;
   endpoints.push_back({"POST", "/admin/tokens", Permit::admin, Body::json,
                        [all](Caller, Request* request) { return mint(all, request); }});
   endpoints.push_back({"GET", "/admin/tokens", Permit::admin, Body::none,
                        [all](Caller, Request*) { return list(all); }});
-  endpoints.push_back({"POST", "/admin/tokens/{name}/rotate", Permit::admin, Body::none,
-                       [all](Caller, Request* request) { return rotate(all, request); }});
-  endpoints.push_back({"DELETE", "/admin/tokens/{name}", Permit::admin, Body::none,
-                       [all](Caller, Request* request) { return revoke(all, request); }});
+  endpoints.push_back(
+      {"POST", "/admin/tokens/{name}/rotate", Permit::admin, Body::none,
+       [all, held = &sessions](Caller, Request* request) { return rotate(all, held, request); }});
+  endpoints.push_back(
+      {"DELETE", "/admin/tokens/{name}", Permit::admin, Body::none,
+       [all, held = &sessions](Caller, Request* request) { return revoke(all, held, request); }});
   endpoints.push_back({"GET", "/whoami", Permit::app_or_admin, Body::none,
                        [](Caller caller, Request*) { return whoami(std::move(caller)); }});
 }

@@ -3,9 +3,11 @@
 
 #include "api/endpoint.h"
 #include "forge/apps.h"
+#include "forge/sessions.h"
 
 namespace clawdforge {
 
-void add_token_routes(Endpoints& endpoints, Apps& apps);
+// Both outlive the endpoints.
+void add_token_routes(Endpoints& endpoints, Apps& apps, Sessions& sessions);
 
 }  // namespace clawdforge

@@ -16,13 +16,11 @@
 #include "base/net.h"
 #include "base/result.h"
 #include "base/secret.h"
+#include "model/agent.h"
 #include "model/app.h"
 #include "process/spawner.h"
 
 namespace clawdforge {
-
-enum class PermissionMode { approve_reads, approve_all, deny_all, ask };
-enum class AgentProtocol { acp, acpx };
 
 // [agents.NAME] in the file.
 struct AgentTable {
@@ -31,6 +29,7 @@ struct AgentTable {
   std::vector<std::string> env;                // names passed on from our environment
   std::map<std::string, std::string> set_env;  // fixed values
   std::optional<PermissionMode> permission_mode;
+  std::string auth_method;  // of the agent's own, to call at its start
 };
 
 struct ListenAddress {
@@ -60,6 +59,8 @@ struct Config {
   std::int64_t live_sessions_max = 0;
   std::optional<std::int64_t> sessions_max_per_app;
   std::int64_t agents_max = 0;
+  std::chrono::seconds agent_start_timeout{};
+  std::chrono::seconds first_sign_timeout{};
   std::chrono::seconds session_ttl{};
   std::chrono::seconds session_hard_ttl{};
   std::chrono::seconds sweep_interval{};

@@ -15,8 +15,8 @@ class AgentReader {
   AgentReader(std::string name, std::string_view file) : name_(std::move(name)), file_(file) {}
 
   Result<AgentTable> read(const toml::table& table) {
-    static const std::vector<std::string> kKnown = {"protocol", "command", "env", "set_env",
-                                                    "permission_mode"};
+    static const std::vector<std::string> kKnown = {"protocol", "command",         "env",
+                                                    "set_env",  "permission_mode", "auth_method"};
     for (const auto& [key, node] : table) {
       const auto known = std::ranges::find(kKnown, key.str());
       if (known == kKnown.end()) {
@@ -56,6 +56,10 @@ class AgentReader {
       const auto protocol = parse_choice(text->get(), kAgentProtocols);
       if (protocol) agent_.protocol = *protocol;
       return protocol ? "" : protocol.error();
+    }
+    if (key == "auth_method") {
+      agent_.auth_method = text->get();
+      return {};
     }
     const auto mode = parse_choice(text->get(), kPermissionModes);
     if (mode) agent_.permission_mode = *mode;
@@ -138,6 +142,11 @@ Result<std::map<std::string, AgentTable>> read_agents(const toml::node& node,
                       in_file(in_quotes(key.str()), file, key.source())));
     }
     const std::string name = fmt::format("agents.{}", key.str());
+    if (key.str() == "demo") {
+      return refuse_config(
+          fmt::format("{} cannot be set: the demo agent is built in; give yours another name.",
+                      in_file(name, file, key.source())));
+    }
     if (!value.is_table()) return refuse_type(name, file, value, kShape);
     auto agent = AgentReader(name, file).read(*value.as_table());
     if (!agent) return std::unexpected(agent.error());

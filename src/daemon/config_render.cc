@@ -50,6 +50,7 @@ std::vector<Config::Line> config_lines(const Config& config,
     if (agent.permission_mode) {
       add("permission_mode", toml_string(choice_name(*agent.permission_mode, kPermissionModes)));
     }
+    if (!agent.auth_method.empty()) add("auth_method", toml_string(agent.auth_method));
   }
   return lines;
 }

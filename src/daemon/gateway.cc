@@ -8,13 +8,19 @@
 #include <cstdlib>
 
 #include "agent/claude_cli.h"
+#include "agent/program_path.h"
+#include "api/agent_routes.h"
 #include "api/audit_routes.h"
+#include "api/event_routes.h"
 #include "api/file_routes.h"
+#include "api/permission_routes.h"
 #include "api/run_routes.h"
+#include "api/session_routes.h"
 #include "api/sweep_routes.h"
 #include "api/token_routes.h"
 #include "base/tokens.h"
 #include "base/version.h"
+#include "daemon/agent_specs.h"
 #include "daemon/process_setup.h"
 
 namespace clawdforge {
@@ -31,6 +37,11 @@ std::string url_of(const Config& config, std::uint16_t port) {
                      is_v6 ? "[" + config.listen.host + "]" : config.listen.host, port);
 }
 
+std::string home_of(const std::map<std::string, std::string>& environment) {
+  const auto home = environment.find("HOME");
+  return home == environment.end() ? "" : home->second;
+}
+
 }  // namespace
 
 Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
@@ -44,15 +55,26 @@ Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
              instance_id_),
       upload_files_(around_.data_dir.path(), around_.disk),
       run_dirs_(around_.data_dir.path(), around_.disk, around_.log),
+      session_dirs_(around_.data_dir.path(), around_.disk, around_.log),
+      acpx_records_(home_of(around_.environment), around_.disk),
       uploads_(around_.ledger, upload_files_, around_.clock, around_.ids, instance_id_),
       one_shots_(around_.spawner, around_.clock, one_shot_options()),
+      agents_(around_.spawner, agents_options()),
       runs_({around_.io.get_executor(), around_.ledger, one_shots_, uploads_, run_dirs_,
              around_.clock, around_.ids, around_.log, around_.metrics, instance_id_},
             {{static_cast<std::size_t>(around_.config.runs_max),
               static_cast<std::size_t>(around_.config.queued_runs_max)},
              around_.config.runs_max_per_app}),
+      sessions_(
+          {around_.io.get_executor(), around_.ledger, agents_, uploads_, session_dirs_,
+           acpx_records_, around_.clock, around_.ids, around_.log, around_.metrics, instance_id_},
+          sessions_options()),
       sweeper_(around_.io.get_executor(), around_.ledger, upload_files_, around_.clock, around_.log,
                around_.metrics, around_.config.sweep_interval),
+      session_sweep_(
+          around_.ledger, sessions_, session_dirs_, around_.clock,
+          {around_.config.session_ttl, around_.config.session_hard_ttl,
+           around_.config.journal_max_age, around_.config.journal_bytes_max_per_session}),
       claude_(probe_of(around_.config.claude_bin)),
       acpx_(probe_of(around_.config.acpx_bin)),
       health_{around_.ledger,    watch_,         around_.metrics, is_draining_,
@@ -65,15 +87,18 @@ Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
           around_.log, around_.metrics) {
   around_.metrics.gauge("clawdforge_build_info", "The running version.", {{"version", kVersion}})
       .set(1);
+  watch_.on_reload([this] { sessions_.poke_readers(); });
+  sweeper_.add([this](SweepReport* report) { return session_sweep_.sweep(report); });
 }
 
 // As configured, or as many as there are descriptors for: a connection that cannot be
 // accepted waits without an answer.
 std::size_t Gateway::connections_max() const {
-  // The ledger, the surplus connections, spare ones; and those of a run while it starts.
-  constexpr std::size_t kDescriptorsPerRun = 12;
+  // The ledger, the surplus connections, spare ones; and those of an agent while it starts.
+  constexpr std::size_t kDescriptorsPerAgent = 12;
   const std::size_t others =
-      128 + kDescriptorsPerRun * static_cast<std::size_t>(around_.config.runs_max);
+      128 + kDescriptorsPerAgent *
+                static_cast<std::size_t>(around_.config.runs_max + around_.config.agents_max);
   const auto wanted = static_cast<std::size_t>(around_.config.connections_max);
   const std::size_t limit = descriptors_max();
   const std::size_t possible = limit > others ? limit - others : 1;
@@ -98,11 +123,16 @@ ServerOptions Gateway::server_options() const {
 Endpoints Gateway::endpoints() {
   Endpoints all;
   add_health_routes(all, health_);
-  add_token_routes(all, apps_);
+  add_token_routes(all, apps_, sessions_);
   const Config& config = around_.config;
   add_run_routes(all, runs_, {config.default_model, config.default_timeout, config.max_timeout});
   add_file_routes(all, uploads_, static_cast<std::size_t>(config.file_bytes_max));
-  add_audit_routes(all, around_.ledger);
+  add_session_routes(all, sessions_, apps_, around_.ledger,
+                     {config.default_timeout, config.max_timeout, config.event_format});
+  add_event_routes(all, sessions_, apps_);
+  add_permission_routes(all, sessions_);
+  add_agent_routes(all, [this] { return agents_.list(); });
+  add_audit_routes(all, around_.ledger, sessions_);
   add_sweep_routes(all, sweeper_);
   return all;
 }
@@ -121,6 +151,34 @@ OneShots::Options Gateway::one_shot_options() const {
   return options;
 }
 
+Agents::Options Gateway::agents_options() const {
+  Agents::Options options;
+  const auto path = around_.environment.find("PATH");
+  const auto find = [&](const std::string& name) {
+    return find_program(name, path == around_.environment.end() ? "" : path->second);
+  };
+  options.specs = agent_specs(around_.config, find);
+  options.acpx_program = find(around_.config.acpx_bin).value_or(around_.config.acpx_bin);
+  options.demo_program = around_.own_program;
+  options.environment = around_.environment;
+  options.owner_settings = around_.config.claude_owner_settings;
+  options.clock = &around_.clock;
+  options.start_max = around_.config.agent_start_timeout;
+  return options;
+}
+
+Sessions::Options Gateway::sessions_options() const {
+  const Config& config = around_.config;
+  return {.limits = {config.live_sessions_max, config.sessions_max_per_app},
+          .agents_max = static_cast<std::size_t>(config.agents_max),
+          .permission_mode = config.permission_mode,
+          .cancel_grace = config.cancel_grace,
+          .start_max = config.agent_start_timeout,
+          .first_sign_max = config.first_sign_timeout,
+          .permission_timeout = config.permission_timeout,
+          .reader_bytes_max = static_cast<std::size_t>(config.reader_buffer_bytes)};
+}
+
 ProgramProbe Gateway::probe_of(const std::string& program) {
   return ProgramProbe(around_.io.get_executor(), around_.spawner, program,
                       plain_environment(around_.environment, {}), around_.data_dir.path());
@@ -136,14 +194,15 @@ Async<void> Gateway::run() {
   is_ending_ = true;
   watch_.stop();
   sweeper_.stop();
+  session_sweep_.stop();
   claude_.stop();
   acpx_.stop();
   lag_timer_.cancel();
   signals_.cancel();
   auto stopping = server_.stop();
   co_await std::move(stopping);
-  auto ending_runs = runs_.stop();
-  co_await std::move(ending_runs);
+  auto ending_work = end_work();
+  co_await std::move(ending_work);
   auto ending_children = around_.spawner.stop();
   co_await std::move(ending_children);
   co_await tasks_.join();
@@ -214,12 +273,13 @@ Task<void> Gateway::watch_for_second_signal() {
 Async<void> Gateway::drain() {
   is_draining_ = true;
   server_.drain();
+  sessions_.end_tails();
   auto finishing = wait_until_idle(std::chrono::steady_clock::now() + around_.config.drain_grace);
   const bool is_idle = co_await std::move(finishing);
   if (!is_idle) {
-    // Those who wait for a run are told that it was interrupted, before they are cut off.
-    auto ending_runs = runs_.stop();
-    co_await std::move(ending_runs);
+    // Those who wait are told that they were interrupted, before they are cut off.
+    auto ending_work = end_work();
+    co_await std::move(ending_work);
     auto telling = wait_until_idle(std::chrono::steady_clock::now() + kLastAnswersMax);
     co_await std::move(telling);
   }
@@ -235,14 +295,25 @@ Async<void> Gateway::drain() {
   co_return Result<void>{};
 }
 
+// Both at the same time: each has its graces.
+Task<void> Gateway::end_work() {
+  TaskGroup ending(around_.io.get_executor());
+  ending.spawn(runs_.stop());
+  ending.spawn(sessions_.stop());
+  auto joining = ending.join();
+  co_await std::move(joining);
+}
+
 // False: something is still under way at `end`.
 Task<bool> Gateway::wait_until_idle(std::chrono::steady_clock::time_point end) {
   Timer look(around_.io.get_executor());
-  while (server_.busy() > 0 && std::chrono::steady_clock::now() < end) {
+  // A turn may be under way without anybody who waits for it.
+  const auto is_busy = [this] { return server_.busy() > 0 || sessions_.busy_count() > 0; };
+  while (is_busy() && std::chrono::steady_clock::now() < end) {
     look.expires_after(kDrainLook);
     co_await look.async_wait(kAwait);
   }
-  co_return server_.busy() == 0;
+  co_return !is_busy();
 }
 
 // So that the first /healthz tells what is there. A program that hangs delays the start no
@@ -260,6 +331,9 @@ Task<void> Gateway::await_first_look() {
 Async<void> Gateway::recover() {
   auto runs = runs_.recover();
   auto recovered = co_await std::move(runs);
+  if (!recovered) co_return recovered;
+  auto sessions = sessions_.recover();
+  recovered = co_await std::move(sessions);
   if (!recovered) co_return recovered;
   auto uploads = sweeper_.recover_uploads();
   co_return co_await std::move(uploads);

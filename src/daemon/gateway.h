@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "agent/agents.h"
 #include "agent/one_shot.h"
 #include "agent/program_probe.h"
 #include "api/api.h"
@@ -21,15 +22,19 @@
 #include "daemon/config.h"
 #include "forge/apps.h"
 #include "forge/runs.h"
+#include "forge/session_sweep.h"
+#include "forge/sessions.h"
 #include "forge/sweeper.h"
 #include "forge/uploads.h"
 #include "forge/watch.h"
 #include "http/server.h"
 #include "ledger/ledger.h"
 #include "process/spawner.h"
+#include "workspace/acpx_records.h"
 #include "workspace/data_dir.h"
 #include "workspace/disk.h"
 #include "workspace/run_dirs.h"
+#include "workspace/session_dirs.h"
 #include "workspace/upload_files.h"
 
 namespace clawdforge {
@@ -72,6 +77,9 @@ class Gateway {
   ServerOptions server_options() const;
   Endpoints endpoints();
   OneShots::Options one_shot_options() const;
+  Agents::Options agents_options() const;
+  Sessions::Options sessions_options() const;
+  Task<void> end_work();
   ProgramProbe probe_of(const std::string& program);
 
   Surroundings around_;
@@ -85,10 +93,15 @@ class Gateway {
   Watch watch_;
   UploadFiles upload_files_;
   RunDirs run_dirs_;
+  SessionDirs session_dirs_;
+  AcpxRecords acpx_records_;
   Uploads uploads_;
   OneShots one_shots_;
+  Agents agents_;
   Runs runs_;
+  Sessions sessions_;
   Sweeper sweeper_;
+  SessionSweep session_sweep_;
   ProgramProbe claude_;
   ProgramProbe acpx_;
   HealthSources health_;

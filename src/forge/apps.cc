@@ -157,4 +157,6 @@ Async<void> Apps::note_uses() {
   co_return std::unexpected(noted.error());
 }
 
+bool Apps::is_current(const App& app) const { return by_digest_.contains(app.token_digest); }
+
 }  // namespace clawdforge

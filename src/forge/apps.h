@@ -44,6 +44,9 @@ class Apps {
   // The app of this token, or none. Notes the use; note_uses() brings it to the ledger.
   std::shared_ptr<const App> find(std::string_view token);
 
+  // Whether the app's token is still the one that it was let in with.
+  bool is_current(const App& app) const;
+
   // Errc::conflict "name_taken" or "too_many_apps". The token works when this returns.
   Async<MintedToken> mint(NewApp request);
   // The old token stops at once; sessions are kept. Errc::not_found "token_not_found".

@@ -11,26 +11,26 @@ constexpr std::chrono::seconds kLimitWait{60};  // where the agent did not say h
 constexpr std::chrono::seconds kClosedMax = std::chrono::hours(1);
 constexpr std::chrono::seconds kTrialWait{2};
 
-bool closes(const OneShotFailure& failure) {
+bool closes(const AgentFailure& failure) {
   return failure.code == "not_logged_in" || failure.code == "account_limit";
 }
 
 // A program that ended without a result has not come to the question.
-bool shows_nothing(const OneShotFailure& failure) {
+bool shows_nothing(const AgentFailure& failure) {
   return failure.code.starts_with("agent_") && failure.code != "agent_error";
 }
 
 }  // namespace
 
-std::optional<OneShotFailure> Door::refusal(SteadyTime now) const {
+std::optional<AgentFailure> Door::refusal(SteadyTime now) const {
   if (!closed_for_ || (now >= until_ && !is_tried_)) return std::nullopt;
-  OneShotFailure refusal = *closed_for_;
+  AgentFailure refusal = *closed_for_;
   const auto left = std::chrono::ceil<std::chrono::seconds>(ends_at_ - now);
   refusal.retry_after = std::max<std::chrono::seconds>(left, kTrialWait);
   return refusal;
 }
 
-void Door::note(std::optional<OneShotFailure>& failure, SteadyTime now, bool was_trial) {
+void Door::note(std::optional<AgentFailure>& failure, SteadyTime now, bool was_trial) {
   if (was_trial) is_tried_ = false;
   if (failure && shows_nothing(*failure)) return;
   if (!failure || !closes(*failure)) {

@@ -8,8 +8,8 @@ using namespace std::chrono_literals;
 
 const Door::SteadyTime kStart{};
 
-std::optional<OneShotFailure> failure(std::string code, std::chrono::seconds retry_after = {}) {
-  return OneShotFailure{Errc::unavailable, std::move(code), "no", retry_after};
+std::optional<AgentFailure> failure(std::string code, std::chrono::seconds retry_after = {}) {
+  return AgentFailure{Errc::unavailable, std::move(code), "no", retry_after};
 }
 
 TEST(Door, StaysOpenForOrdinaryFailures) {
@@ -41,7 +41,7 @@ TEST(Door, LetsOneThroughToTryWhenTheTimeIsUp) {
   door.give_up();
   EXPECT_FALSE(door.refusal(kStart + 31s)) << "the first showed nothing";
   EXPECT_TRUE(door.pass());
-  std::optional<OneShotFailure> success;
+  std::optional<AgentFailure> success;
   door.note(success, kStart + 32s, true);
   EXPECT_TRUE(door.is_open());
   EXPECT_FALSE(door.refusal(kStart + 32s));

@@ -7,6 +7,7 @@
 
 #include "agent/result_value.h"
 #include "base/tokens.h"
+#include "forge/listening.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -35,7 +36,7 @@ std::unexpected<Error> never_started(Stop reason) {
   return error;
 }
 
-OneShotFailure stopped_failure(Stop reason, const RunRequest& request) {
+AgentFailure stopped_failure(Stop reason, const RunRequest& request) {
   switch (reason) {
     case Stop::timed_out:
       return {Errc::timed_out,
@@ -52,39 +53,22 @@ OneShotFailure stopped_failure(Stop reason, const RunRequest& request) {
   return {Errc::unavailable, "interrupted", kShuttingDown, kRestartWait};
 }
 
-RunOutcome refused(OneShotFailure failure) {
+RunOutcome refused(AgentFailure failure) {
   RunOutcome outcome;
   outcome.stop_reason = "error";
   outcome.failure = std::move(failure);
   return outcome;
 }
 
-// Listens for a caller's departure as long as the handler that waits is there.
-class Listening {
- public:
-  Listening(Departure* departure, std::move_only_function<void()> listener)
-      : departure_(departure) {
-    if (departure_ != nullptr) departure_->listen(std::move(listener));
-  }
-  ~Listening() {
-    if (departure_ != nullptr) departure_->listen({});
-  }
-  Listening(const Listening&) = delete;
-  Listening& operator=(const Listening&) = delete;
-
- private:
-  Departure* const departure_;
-};
-
-std::string_view state_of(const std::optional<OneShotFailure>& failure) {
+std::string_view state_of(const std::optional<AgentFailure>& failure) {
   if (!failure) return "succeeded";
   if (failure->code == "cancelled") return "cancelled";
   if (failure->code == "interrupted") return "interrupted";
   return "failed";
 }
 
-std::string stop_reason_of(const OneShotFailure& failure) {
-  if (failure.code == "timeout" || failure.code == "cancelled") return failure.code;
+std::string stop_reason_of(const AgentFailure& failure) {
+  if (failure.code == "timeout" || failure.code == "cancelled") return std::string(failure.code);
   return "error";
 }
 
@@ -285,7 +269,7 @@ Task<void> Runs::settle(std::shared_ptr<Live> live, OneShotAnswer answer) {
   if (outcome.failure) outcome.stop_reason = stop_reason_of(*outcome.failure);
   RunEnd end{.run_id = live->run_id,
              .state = std::string(state_of(outcome.failure)),
-             .outcome = outcome.failure ? outcome.failure->code : "ok",
+             .outcome = std::string(outcome.failure ? outcome.failure->code : "ok"),
              .ended_at = around_.clock.now(),
              .duration_ms = outcome.duration.count(),
              .result_bytes = {},

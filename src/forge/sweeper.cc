@@ -97,17 +97,26 @@ Async<SweepReport> Sweeper::tick() {
   co_return co_await std::move(sweeping);
 }
 
+void Sweeper::add(Chore chore) { chores_.push_back(std::move(chore)); }
+
 Async<SweepReport> Sweeper::sweep() {
   const auto begin = std::chrono::steady_clock::now();
   sweeps_.increment();
   SweepReport swept;
   auto sweeping = sweep_uploads(&swept);
   auto done = co_await std::move(sweeping);
+  for (const Chore& chore : chores_) {
+    auto doing = chore(&swept);
+    auto did = co_await std::move(doing);
+    if (!did && done) done = std::move(did);
+  }
   files_deleted_.increment(swept.files_deleted);
   failures_.increment(swept.failed);
-  if (swept.files_deleted > 0) {
+  if (swept.files_deleted + swept.soft_closed + swept.hard_deleted > 0) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     log_.info("swept", {{"files_deleted", swept.files_deleted},
+                        {"sessions_closed", swept.soft_closed},
+                        {"sessions_deleted", swept.hard_deleted},
                         {"failed", swept.failed},
                         {"duration_ms", static_cast<std::int64_t>(took.count())}});
   }

@@ -1,4 +1,5 @@
-// Sweeper removes what has had its time: today expired uploads. The ledger's rows decide.
+// Sweeper removes what has had its time: expired uploads, and whatever chores it is given.
+// The ledger's rows decide.
 // Ticks never overlap: whoever asks for one while another runs waits for it and then gets
 // one of its own, because what it wants swept may have expired after the other had looked.
 // Owned by the daemon; io thread only. run() ends by stop().
@@ -6,6 +7,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "base/async.h"
 #include "base/clock.h"
@@ -18,8 +21,8 @@
 namespace clawdforge {
 
 struct SweepReport {
-  std::int64_t soft_closed = 0;   // sessions: there are none yet
-  std::int64_t hard_deleted = 0;  // the same
+  std::int64_t soft_closed = 0;   // sessions
+  std::int64_t hard_deleted = 0;  // likewise
   std::int64_t files_deleted = 0;
   std::int64_t failed = 0;  // what could not be removed; the next tick tries again
 };
@@ -29,6 +32,11 @@ class Sweeper {
   // All that is handed in outlives the sweeper.
   Sweeper(IoExecutor executor, Ledger& ledger, UploadFiles& uploads, const Clock& clock, Log& log,
           Metrics& metrics, std::chrono::seconds interval);
+
+  // What a tick does beside the uploads. One that fails does not keep the others from their
+  // turn. Before the first tick.
+  using Chore = std::function<Async<void>(SweepReport*)>;
+  void add(Chore chore);
 
   // Before the gateway takes work: brings files and rows together again after a crash, or
   // after somebody has tidied up. A file that no row knows goes, and a row without a file.
@@ -49,6 +57,7 @@ class Sweeper {
   Async<void> sweep_uploads(SweepReport* report);
   void report(const Result<SweepReport>& swept);
 
+  std::vector<Chore> chores_;
   Ledger& ledger_;
   UploadFiles& uploads_;
   const Clock& clock_;

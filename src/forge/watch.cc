@@ -46,6 +46,7 @@ Async<void> Watch::look() {
     auto reloaded = co_await apps_.reload();
     if (!reloaded) co_return reloaded;
     mark_ = *mark;
+    if (on_reload_) on_reload_();
   }
   auto counting = count_sessions();
   co_return co_await std::move(counting);

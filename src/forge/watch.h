@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/async.h"
@@ -26,6 +27,8 @@ class Watch {
   // Until stop(), or for ever.
   Task<void> run();
   void stop();
+  // Called after another program's changes have been read.
+  void on_reload(std::function<void()> listener) { on_reload_ = std::move(listener); }
 
   // Sessions that are open by the ledger's rows, as of the last look.
   std::int64_t open_sessions() const { return open_sessions_; }
@@ -41,6 +44,7 @@ class Watch {
   const Clock& clock_;
   Log& log_;
   const std::string instance_id_;
+  std::function<void()> on_reload_;
   std::int64_t mark_ = 0;
   std::int64_t open_sessions_ = 0;
   bool is_stopped_ = false;

@@ -18,6 +18,7 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr std::size_t kTlsReadBytes = 16 * 1024;
+constexpr std::size_t kChunkFrameBytes = 24;  // more than the size and the line ends of a chunk
 constexpr std::size_t kDrainBytesMax = 64 * 1024;  // of a body nobody wants, to keep the connection
 constexpr std::size_t kLingerBytesMax = 1024 * 1024;  // read after the last answer, so it arrives
 constexpr std::chrono::seconds kLingerMax{2};
@@ -481,13 +482,16 @@ Async<void> StreamConnection<Stream>::write(std::string bytes) {
   if (bytes.empty()) co_return Result<void>{};  // an empty chunk would end the stream
   out_.clear();
   if (is_answer_chunked_) {
+    out_.reserve(bytes.size() + kChunkFrameBytes);
     append_number(out_, bytes.size(), 16);
     out_.append("\r\n").append(bytes).append("\r\n");
+    std::string().swap(bytes);  // a caller that does not read costs this much once
   } else {
     out_ = std::move(bytes);
   }
   auto sending = send(out_);
   const bool sent = co_await std::move(sending);
+  if (out_.capacity() > kJoinBytesMax) std::string().swap(out_);  // it may be quiet for long
   enter(Phase::handling, SteadyTime::max());
   if (!sent) co_return fail(Errc::gone, "caller_gone", "The caller has gone.");
   co_return Result<void>{};

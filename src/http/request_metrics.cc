@@ -7,7 +7,7 @@ namespace {
 
 Labels labels_of(const Route* route) {
   return {{"method", route == nullptr ? "" : std::string(route->method)},
-          {"route", route == nullptr ? "" : std::string(route->pattern)}};
+          {"route", route == nullptr ? "" : shown_pattern(route->pattern)}};
 }
 
 }  // namespace

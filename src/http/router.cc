@@ -19,26 +19,52 @@ std::vector<std::string_view> split(std::string_view path) {
   return segments;
 }
 
+constexpr std::string_view kTailEnd = "...}";
+
 bool is_placeholder(std::string_view segment) { return segment.starts_with('{'); }
+
+bool is_tail(std::string_view segment) {
+  return is_placeholder(segment) && segment.ends_with(kTailEnd);
+}
+
+bool has_tail(const std::vector<std::string_view>& pattern) {
+  return !pattern.empty() && is_tail(pattern.back());
+}
+
+// An empty segment, as before a trailing slash, fits no placeholder.
+bool append_decoded(std::string& out, std::string_view segment) {
+  const auto decoded = percent_decoded(segment);
+  if (!decoded || decoded->empty()) return false;
+  out += *decoded;
+  return true;
+}
 
 // Whether `path` fits `pattern`; fills `params` if so.
 bool fits(const std::vector<std::string_view>& pattern, const std::vector<std::string_view>& path,
           std::vector<std::string>& params) {
-  if (pattern.size() != path.size()) return false;
+  if (path.size() < pattern.size()) return false;
+  if (path.size() > pattern.size() && !has_tail(pattern)) return false;
   params.clear();
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (!is_placeholder(pattern[i])) {
       if (pattern[i] != path[i]) return false;
       continue;
     }
-    auto param = percent_decoded(path[i]);
-    if (!param || param->empty()) return false;
-    params.push_back(std::move(*param));
+    if (!append_decoded(params.emplace_back(), path[i])) return false;
+  }
+  for (std::size_t i = pattern.size(); i < path.size(); ++i) {
+    params.back() += '/';
+    if (!append_decoded(params.back(), path[i])) return false;
   }
   return true;
 }
 
 }  // namespace
+
+std::string shown_pattern(std::string_view pattern) {
+  if (!pattern.ends_with(kTailEnd)) return std::string(pattern);
+  return std::string(pattern.substr(0, pattern.size() - kTailEnd.size())) + '}';
+}
 
 void Router::add(std::string_view method, std::string_view pattern, std::size_t index) {
   const std::size_t route = routes_.size();
@@ -48,6 +74,7 @@ void Router::add(std::string_view method, std::string_view pattern, std::size_t 
     place = &literal_[pattern];
   } else {
     const auto segments = split(pattern);
+    assert(std::none_of(segments.begin(), segments.end() - 1, is_tail));
     auto known = std::ranges::find(placeholders_, segments, &Pattern::segments);
     if (known == placeholders_.end()) {
       known = placeholders_.insert(known, Pattern{segments, {}});

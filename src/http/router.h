@@ -1,5 +1,6 @@
-// Router finds the route of a path. Patterns are literal segments and {placeholders};
-// a path matches at most one pattern. Built once, then only read.
+// Router finds the route of a path. Patterns are literal segments and {placeholders}; the
+// last segment may be a tail, {name...}, which stands for all segments that are left, at
+// least one. A path matches at most one pattern. Built once, then only read.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +17,17 @@ struct Route {
   std::size_t index = 0;     // its place in the table that the caller keeps beside the router
 };
 
+// The pattern as documents and metrics name it: a tail is written like any placeholder.
+std::string shown_pattern(std::string_view pattern);
+
 class Router {
  public:
-  // Adding the same method and pattern twice is a defect.
+  // Adding the same method and pattern twice is a defect, and so is a tail that is not last.
   void add(std::string_view method, std::string_view pattern, std::size_t index);
 
   struct Match {
     const Route* route = nullptr;     // none: see `allow`
-    std::vector<std::string> params;  // percent-decoded
+    std::vector<std::string> params;  // percent-decoded; a tail's segments joined by '/'
     std::string allow;                // the path is known under these methods; empty: unknown path
   };
   // HEAD is answered by GET's route.
@@ -33,7 +37,7 @@ class Router {
 
  private:
   struct Pattern {
-    std::vector<std::string_view> segments;  // a placeholder is "{...}"
+    std::vector<std::string_view> segments;  // a placeholder is "{name}" or "{name...}"
     std::vector<std::size_t> routes;         // one per method
   };
   const Route* pick(const Pattern& pattern, std::string_view method) const;

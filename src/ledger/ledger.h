@@ -16,50 +16,13 @@
 
 #include "base/async.h"
 #include "base/clock.h"
+#include "ledger/ledger_records.h"
 #include "model/app.h"
 #include "model/run.h"
+#include "model/session.h"
 #include "model/upload.h"
 
 namespace clawdforge {
-
-struct Instance {
-  std::string id;  // of this gateway process; rows it owns carry it
-  std::string version;
-  std::int64_t pid = 0;
-  TimePoint started_at;
-};
-
-struct AppUse {
-  std::string name;
-  TimePoint last_used_at;
-};
-
-// An app's row that another program has written and that cannot be understood.
-struct UnreadableApp {
-  std::string name;
-  std::string reason;
-};
-
-// The unreadable ones are left out of `apps`, so they have no access: a range that was
-// mistyped must not open the door to every address. They are told to the operator.
-struct AppList {
-  std::vector<App> apps;  // by name
-  std::vector<UnreadableApp> unreadable;
-};
-
-// Which rows of an audit to show, newest first. Times are inclusive.
-struct AuditFilter {
-  std::optional<std::string> app;
-  std::optional<TimePoint> since;
-  std::optional<TimePoint> until;
-  std::int64_t limit = 100;
-  std::optional<std::string> cursor;  // a page's next_cursor, to go on behind it
-};
-
-struct RunPage {
-  std::vector<RunRecord> runs;
-  std::optional<std::string> next_cursor;  // none: that was all
-};
 
 class LedgerReader {
  public:
@@ -75,6 +38,21 @@ class LedgerReader {
   // The oldest first, at most `limit`.
   virtual Async<std::vector<Digest>> expired_uploads(TimePoint now, std::int64_t limit) = 0;
   virtual Async<std::vector<Digest>> all_uploads() = 0;
+  // Errc::not_found "session_not_found".
+  virtual Async<Session> find_session(std::string id) = 0;
+  virtual Async<SessionPage> sessions(SessionFilter filter) = 0;
+  virtual Async<AuditPage> session_events(AuditFilter filter) = 0;
+  // Those of `ids` that are open.
+  virtual Async<std::vector<std::string>> open_among(std::vector<std::string> ids) = 0;
+  // Open sessions whose last turn, or creation, is at or before `last`, the oldest first.
+  virtual Async<std::vector<Session>> idle_sessions(TimePoint last, std::int64_t limit) = 0;
+  // Ids of sessions closed at or before `last`, the oldest first.
+  virtual Async<std::vector<std::string>> closed_sessions(TimePoint last, std::int64_t limit) = 0;
+  virtual Async<std::vector<std::string>> all_session_ids() = 0;
+  // The session's journal from the block on that holds the first event behind `after`: at
+  // least one block if there is any, and not much more than `bytes_max`.
+  virtual Async<std::vector<JournalBlock>> journal(std::string session_id, std::int64_t after,
+                                                   std::size_t bytes_max) = 0;
   // A number that differs from the last one when another program has changed the ledger.
   // It may differ without a reason, too.
   virtual Async<std::int64_t> foreign_change_mark() = 0;
@@ -110,6 +88,41 @@ class Ledger : public LedgerReader {
   // At start: what earlier lives of the gateway have left unfinished becomes
   // "interrupted". Gives how many there were.
   virtual Async<std::int64_t> interrupt_runs(std::string instance_id, TimePoint at) = 0;
+
+  // An open session without an agent yet. Errc::unavailable "pool_full",
+  // Errc::over_quota "too_many_sessions".
+  virtual Async<void> add_session(Session session, SessionLimits limits,
+                                  std::string instance_id) = 0;
+  // Its agent runs: what to load it by later, and the process. `created` comes with the
+  // first start and goes into the audit. Errc::gone "session_closed" when the row is
+  // closed or gone.
+  virtual Async<void> note_agent(std::string id, std::string agent_session_id, ProcessMark process,
+                                 std::string instance_id, std::optional<AuditEvent> created) = 0;
+  // Its agent does not run any more.
+  virtual Async<void> forget_process(std::string id) = 0;
+  // Removes a session whose agent did not start. Nothing of it is left.
+  virtual Async<void> drop_session(std::string id) = 0;
+  // Closes it if it is open and, with `idle_since`, if nothing has happened in it after
+  // that. Says whether it did. `event` goes into the audit if so.
+  virtual Async<bool> close_session(std::string id, std::string reason, AuditEvent event,
+                                    std::optional<TimePoint> idle_since) = 0;
+  // A session whose row is gone stays gone, and nothing is written for it.
+  virtual Async<void> write_session(SessionWrite write) = 0;
+  // Deletes a closed session's journal, at most `blocks_max` rows of it, and with the last
+  // of them its turns and its row; `event` goes into the audit then. Says whether all is gone.
+  virtual Async<bool> delete_session(std::string id, AuditEvent event, std::int64_t blocks_max) = 0;
+  // Removes journal rows written at or before `last`, at most `blocks_max`; gives how many.
+  virtual Async<std::int64_t> trim_journal(TimePoint last, std::int64_t blocks_max) = 0;
+  // Removes the oldest journal rows of sessions that have more than `bytes_max`, at most
+  // `blocks_max` rows; gives how many.
+  virtual Async<std::int64_t> trim_large_journals(std::int64_t bytes_max,
+                                                  std::int64_t blocks_max) = 0;
+  // At start, of earlier lives: turns that have not ended, at most `limit`.
+  virtual Async<std::vector<UnfinishedTurn>> unfinished_turns(std::string instance_id,
+                                                              std::int64_t limit) = 0;
+  // At start: sessions whose creation was never answered are removed, and the others
+  // have no process any more. Gives how many were removed.
+  virtual Async<std::int64_t> adopt_sessions(std::string instance_id) = 0;
 
   virtual Async<void> add_upload(Upload upload) = 0;
   virtual Async<void> remove_uploads(std::vector<Digest> digests) = 0;

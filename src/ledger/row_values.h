@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/secret.h"
 #include "ledger/sql_driver.h"
+#include "model/run.h"
 
 namespace clawdforge {
 
@@ -22,10 +23,23 @@ std::optional<TimePoint> time_in(const SqlValue& value);
 // One spelling only, lower case: two rows must not hold the same digest in different letters.
 std::optional<Digest> digest_in(const SqlValue& value);
 
+// JSON text of an object, or of an array, as it was written.
+std::optional<std::string> json_object_in(const SqlValue& value);
+std::optional<std::string> json_array_in(const SqlValue& value);
+
+// Four columns side by side: input, output, cache read and cache write tokens. None if no
+// one of them holds a number.
+std::optional<Usage> usage_in(const SqlRow& row, std::size_t first_column);
+void append_usage(SqlRow& row, const std::optional<Usage>& usage);
+
 // An absent one becomes NULL.
 template <class T>
 SqlValue sql_value(const std::optional<T>& value) {
   return value ? SqlValue(*value) : SqlValue();
+}
+// So does an empty text, where that means that there is none.
+inline SqlValue text_or_null(const std::string& text) {
+  return text.empty() ? SqlValue() : SqlValue(text);
 }
 
 }  // namespace clawdforge

@@ -38,15 +38,6 @@ std::optional<int> small_in(const SqlValue& value) {
   return static_cast<int>(*number);
 }
 
-std::optional<Usage> usage_in(const SqlRow& row) {
-  const auto input = whole_in(row.at(kInputTokens));
-  const auto output = whole_in(row.at(kOutputTokens));
-  const auto read = whole_in(row.at(kCacheReadTokens));
-  const auto written = whole_in(row.at(kCacheWriteTokens));
-  if (!input && !output && !read && !written) return std::nullopt;
-  return Usage{input.value_or(0), output.value_or(0), read.value_or(0), written.value_or(0)};
-}
-
 }  // namespace
 
 RunRecord run_from(const SqlRow& row) {
@@ -72,7 +63,7 @@ RunRecord run_from(const SqlRow& row) {
   end.stop_reason = text_in(row.at(kStopReason));
   end.exit_code = small_in(row.at(kExitCode));
   end.exit_signal = small_in(row.at(kExitSignal));
-  end.usage = usage_in(row);
+  end.usage = usage_in(row, kInputTokens);
   end.cost_usd = number_in(row.at(kCostUsd));
   return record;
 }
@@ -87,12 +78,7 @@ SqlRow row_of(const RunEnd& end) {
                 sql_value(end.stop_reason),
                 end.exit_code ? SqlValue(std::int64_t{*end.exit_code}) : SqlValue(),
                 end.exit_signal ? SqlValue(std::int64_t{*end.exit_signal}) : SqlValue()};
-  if (end.usage) {
-    row.insert(row.end(), {end.usage->input_tokens, end.usage->output_tokens,
-                           end.usage->cache_read_tokens, end.usage->cache_write_tokens});
-  } else {
-    row.resize(row.size() + 4);
-  }
+  append_usage(row, end.usage);
   row.push_back(sql_value(end.cost_usd));
   return row;
 }

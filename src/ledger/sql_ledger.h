@@ -25,6 +25,15 @@ class SqlLedger final : public Ledger {
                                           TimePoint now) override;
   Async<std::vector<Digest>> expired_uploads(TimePoint now, std::int64_t limit) override;
   Async<std::vector<Digest>> all_uploads() override;
+  Async<Session> find_session(std::string id) override;
+  Async<SessionPage> sessions(SessionFilter filter) override;
+  Async<AuditPage> session_events(AuditFilter filter) override;
+  Async<std::vector<std::string>> open_among(std::vector<std::string> ids) override;
+  Async<std::vector<Session>> idle_sessions(TimePoint last, std::int64_t limit) override;
+  Async<std::vector<std::string>> closed_sessions(TimePoint last, std::int64_t limit) override;
+  Async<std::vector<std::string>> all_session_ids() override;
+  Async<std::vector<JournalBlock>> journal(std::string session_id, std::int64_t after,
+                                           std::size_t bytes_max) override;
   Async<std::int64_t> foreign_change_mark() override;
   bool is_healthy() const override { return worker_.is_healthy(); }
 
@@ -40,6 +49,21 @@ class SqlLedger final : public Ledger {
   Async<void> add_run(Run run, ProcessMark process) override;
   Async<void> settle_run(RunEnd end) override;
   Async<std::int64_t> interrupt_runs(std::string instance_id, TimePoint at) override;
+
+  Async<void> add_session(Session session, SessionLimits limits, std::string instance_id) override;
+  Async<void> note_agent(std::string id, std::string agent_session_id, ProcessMark process,
+                         std::string instance_id, std::optional<AuditEvent> created) override;
+  Async<void> forget_process(std::string id) override;
+  Async<void> drop_session(std::string id) override;
+  Async<bool> close_session(std::string id, std::string reason, AuditEvent event,
+                            std::optional<TimePoint> idle_since) override;
+  Async<void> write_session(SessionWrite write) override;
+  Async<bool> delete_session(std::string id, AuditEvent event, std::int64_t blocks_max) override;
+  Async<std::int64_t> trim_journal(TimePoint last, std::int64_t blocks_max) override;
+  Async<std::int64_t> trim_large_journals(std::int64_t bytes_max, std::int64_t blocks_max) override;
+  Async<std::vector<UnfinishedTurn>> unfinished_turns(std::string instance_id,
+                                                      std::int64_t limit) override;
+  Async<std::int64_t> adopt_sessions(std::string instance_id) override;
 
   Async<void> add_upload(Upload upload) override;
   Async<void> remove_uploads(std::vector<Digest> digests) override;

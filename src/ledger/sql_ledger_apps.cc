@@ -20,8 +20,8 @@ constexpr std::string_view kNoteClosed =
     "SELECT session_id, app_name, 'close', CAST($2 AS BIGINT), '{\"reason\":\"token_revoked\"}' "
     "FROM sessions WHERE app_name = $1 AND closed_at IS NULL";
 constexpr std::string_view kCloseSessions =
-    "UPDATE sessions SET closed_at = $2, close_reason = 'token_revoked' "
-    "WHERE app_name = $1 AND closed_at IS NULL";
+    "UPDATE sessions SET closed_at = $2, close_reason = 'token_revoked', process_pid = NULL, "
+    "process_start = NULL, process_boot_id = NULL WHERE app_name = $1 AND closed_at IS NULL";
 constexpr std::string_view kExpireUploads =
     "UPDATE uploads SET expires_at = $2 WHERE app_name = $1 AND expires_at > $2";
 constexpr std::string_view kNoteUse =

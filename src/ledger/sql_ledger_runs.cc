@@ -1,11 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <limits>
-
-#include "ledger/row_values.h"
+#include "ledger/page_place.h"
 #include "ledger/run_row.h"
 #include "ledger/sql_ledger.h"
 
@@ -26,43 +21,11 @@ constexpr std::string_view kInterruptRuns =
     "process_pid = NULL, process_start = NULL, process_boot_id = NULL "
     "WHERE ended_at IS NULL AND (instance_id IS NULL OR instance_id <> $1)";
 
-// Where a page ended: the next one holds what sorts before it.
-struct Place {
-  std::int64_t started_at = std::numeric_limits<std::int64_t>::max();
-  std::string run_id;
-  auto operator<=>(const Place&) const = default;
-};
-
-// From the row's own time, also where that is none that can be shown.
-std::string cursor_of(const SqlRow& last) {
-  const SqlValue& started_at = last.at(kRunColumnStartedAt);
-  const std::string run_id = text_in(last.at(kRunColumnId)).value_or("");
-  if (const auto second = whole_in(started_at)) return fmt::format("{}.{}", *second, run_id);
-  return fmt::format("{:.0f}.{}", std::floor(number_in(started_at).value_or(0)), run_id);
-}
-
-Result<Place> place_of(const std::optional<std::string>& cursor) {
-  Place place;
-  if (!cursor) return place;
-  const char* const end = cursor->data() + cursor->size();
-  const auto [dot, error] = std::from_chars(cursor->data(), end, place.started_at);
-  if (error != std::errc() || dot == end || *dot != '.') {
-    constexpr std::string_view kMessage = "is not one that a page of this list has given";
-    auto refused = fail(Errc::invalid, "validation_failed", fmt::format("cursor {}.", kMessage));
-    refused.error().fields = {{"cursor", std::string(kMessage)}};
-    return refused;
-  }
-  place.run_id.assign(dot + 1, end);
-  return place;
-}
-
-// Nothing later than `until` sorts before this place.
-Place behind(TimePoint until) { return {unix_seconds(until) + 1, ""}; }
-
 // By time and then by id, which for rows of our own is one and the same order. Both
 // statements have an index that also serves since and until. A row whose time is no number
 // lies in no span of time and is not shown.
-Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter, Place place) {
+Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter,
+                              const PagePlace& place) {
   static const std::string kByTime = fmt::format(
       "SELECT {} FROM runs WHERE started_at >= $1 AND started_at <= $2 "
       "AND (started_at < $2 OR run_id < $3) "
@@ -73,32 +36,26 @@ Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter, Plac
       "AND (started_at < $2 OR run_id < $3) "
       "ORDER BY started_at DESC, run_id DESC LIMIT $4",
       kRunColumns);
-  const std::int64_t since =
-      filter.since ? unix_seconds(*filter.since) : std::numeric_limits<std::int64_t>::min();
-  if (filter.until) place = std::min(place, behind(*filter.until));
-  SqlRow params = {since, place.started_at, std::move(place.run_id), filter.limit + 1};
+  SqlRow params = page_params(filter, place);
   if (!filter.app) return driver.execute(kByTime, params);
   params.emplace_back(*filter.app);
   return driver.execute(kByApp, params);
 }
 
-Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const Place& place) {
+Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const PagePlace& place) {
   auto result = select_runs(driver, filter, place);
   if (!result) return std::unexpected(std::move(result.error()));
   RunPage page;
-  const auto limit = static_cast<std::size_t>(filter.limit);
-  const bool has_more = result->rows.size() > limit;
-  if (has_more) result->rows.resize(limit);
+  page.next_cursor = cut_page(result->rows, filter.limit, kRunColumnStartedAt, kRunColumnId);
   page.runs.reserve(result->rows.size());
   for (const SqlRow& row : result->rows) page.runs.push_back(run_from(row));
-  if (has_more) page.next_cursor = cursor_of(result->rows.back());
   return page;
 }
 
 }  // namespace
 
 Async<RunPage> SqlLedger::runs(AuditFilter filter) {
-  auto place = place_of(filter.cursor);
+  auto place = place_of(filter);
   if (!place) co_return std::unexpected(std::move(place.error()));
   auto reading = worker_.call<RunPage>(
       Access::read, [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {

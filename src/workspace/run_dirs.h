@@ -8,14 +8,11 @@
 
 #include "base/async.h"
 #include "base/log.h"
+#include "workspace/attachments.h"
 #include "workspace/disk.h"
+#include "workspace/named_dirs.h"
 
 namespace clawdforge {
-
-struct Attachment {
-  std::string path;       // the uploaded file
-  std::string extension;  // safe: "" or a dot and letters; anything else is left away
-};
 
 struct RunDir {
   std::string work;
@@ -27,10 +24,6 @@ class RunDirs {
  public:
   RunDirs(std::string data_dir, Disk& disk, Log& log);
 
-  // Attachments are hard-linked, copied where that is not possible. They may be read, not
-  // written: a link shares the upload's bytes with every other run that has it, and a copy
-  // behaves alike. That keeps an agent from changing them by mistake; one that runs as
-  // root, or sets out to, can still change what its own app has uploaded.
   // An error leaves nothing behind: Errc::not_found "file_not_found" when an upload's file
   // has gone, Errc::unavailable "disk_full", "disk_busy" or "workspace_unavailable"
   // otherwise.
@@ -45,7 +38,7 @@ class RunDirs {
   Async<void> clear();
 
  private:
-  const std::string root_;
+  const NamedDirs dirs_;
   Disk& disk_;
   Log& log_;
 };

@@ -17,6 +17,21 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.timeout(120))
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "kinds(...): the kinds of agent that a test holds for")
+
+
+def pytest_generate_tests(metafunc):
+    """The tests of a file run on each of its KINDS of agent: see sessions.py."""
+    if "agent_kind" not in metafunc.fixturenames:
+        return
+    kinds = getattr(metafunc.module, "KINDS", ("acp",))
+    mark = metafunc.definition.get_closest_marker("kinds")
+    if mark:
+        kinds = [kind for kind in kinds if kind in mark.args]
+    metafunc.parametrize("agent_kind", kinds, scope="module")
+
+
 @pytest.fixture
 def new_gateway(tmp_path):
     """Makes gateways that end, and are checked, with the test."""

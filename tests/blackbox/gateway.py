@@ -2,12 +2,14 @@
 
 CLAWDFORGE_BIN names the program; a relative path counts from the root of the repository.
 """
+import hashlib
 import json
 import os
 import pathlib
 import re
 import resource
 import selectors
+import shutil
 import signal
 import subprocess
 import time
@@ -203,7 +205,13 @@ class Gateway:
         finally:
             if self.process is not None:
                 self.kill()
+        self.remove_sockets()
         assert_no_report(self.stderr())
+
+    def remove_sockets(self):
+        """Where acpx has its sockets for this home, which is nowhere below it."""
+        digits = hashlib.sha256(str(self.root).encode()).hexdigest()[:10]
+        shutil.rmtree(f"/tmp/acpx-{digits}", ignore_errors=True)
 
     def _close_clients(self):
         for client in self._clients:

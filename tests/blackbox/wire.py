@@ -22,9 +22,11 @@ class Answer(NamedTuple):
 
 
 class Wire:
-    def __init__(self, gateway, source=None, family=socket.AF_INET):
+    def __init__(self, gateway, source=None, family=socket.AF_INET, receive_bytes=None):
         self.socket = socket.socket(family)
         self.socket.settimeout(SECONDS_MAX)
+        if receive_bytes:  # so that little is under way when it does not read
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         if source:
             self.socket.bind((source, 0))
         self.socket.connect((gateway.host.strip("[]"), gateway.port))

@@ -29,7 +29,7 @@ std::optional<CliResult> read(std::string_view output, std::size_t piece_size) {
   return reader.result();
 }
 
-void check_sentence(const OneShotFailure& failure) {
+void check_sentence(const AgentFailure& failure) {
   require(!failure.code.empty() && failure.retry_after.count() >= 0);
   require(valid_utf8(failure.sentence) == failure.sentence);
   require(failure.sentence.find('\n') == std::string::npos);

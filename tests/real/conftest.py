@@ -1,10 +1,13 @@
 """The real program, the real Claude command line, and a stand-in for the model's API.
 
-CLAWDFORGE_REAL_CLAUDE names the command line; `./test real` installs it. Every test has a
+CLAWDFORGE_REAL_CLAUDE names the command line; `./test real` installs it. The adapter that
+sessions need is installed beside it by the first test that asks for it. Every test has a
 gateway, a home directory and a data directory of its own, and ends with nothing left.
 """
+import fcntl
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -16,6 +19,11 @@ from gateway import PROGRAM, REPO, Gateway, wait_until  # noqa: E402
 from model_api import ModelApi  # noqa: E402
 
 CLAUDE = REPO / os.environ.get("CLAWDFORGE_REAL_CLAUDE", "build/real/node_modules/.bin/claude")
+ADAPTER_PACKAGE = "@agentclientprotocol/claude-agent-acp"
+ADAPTER_VERSION = "0.99.1"
+REAL = REPO / "build" / "real"
+ADAPTER = REAL / "node_modules" / ".bin" / "claude-agent-acp"
+INSTALL_SECONDS_MAX = 900
 API_KEY = "sk-ant-api03-not-a-real-key-0123456789"
 ANSWER_SECONDS_MAX = 150.0
 
@@ -27,6 +35,59 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(240))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What was skipped is said aloud, with its cause."""
+    reasons = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons.setdefault(reason, []).append(report.nodeid)
+    for reason, tests in reasons.items():
+        terminalreporter.write_line(f"SKIPPED: {len(tests)} of the tests in tests/real: {reason}")
+
+
+def adapter_version():
+    """What the installed adapter calls its version; empty: it is not there, or does not run."""
+    try:
+        done = subprocess.run([str(ADAPTER), "--version"], capture_output=True, text=True,
+                              timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def install_adapter():
+    """Installs the pinned adapter beside the command line. Gives why that failed, or nothing."""
+    if shutil.which("npm") is None:
+        return "there is no npm"
+    log = REAL / "npm-adapter.log"
+    with open(log, "wb") as output:
+        try:
+            done = subprocess.run(
+                ["npm", "install", "--prefix", str(REAL), "--no-audit", "--no-fund",
+                 "--save-exact", f"{ADAPTER_PACKAGE}@{ADAPTER_VERSION}"],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                timeout=INSTALL_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            return f"npm did not install it within {INSTALL_SECONDS_MAX} seconds"
+    if done.returncode != 0:
+        lines = log.read_text(errors="replace").splitlines() or [""]
+        errors = [line for line in lines if line.startswith(("npm error", "npm ERR"))]
+        return f"npm could not install it: {(errors or lines[-1:])[0]}"
+    version = adapter_version()
+    return "" if version == ADAPTER_VERSION else f"it was installed but says {version!r}"
+
+
+@pytest.fixture(scope="session")
+def adapter():
+    """The real adapter; without a network, all that needs it is skipped."""
+    with open(REAL / "adapter.lock", "w") as lock:  # one of several workers installs
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        reason = "" if adapter_version() == ADAPTER_VERSION else install_adapter()
+    if reason:
+        pytest.skip(f"{ADAPTER_PACKAGE} {ADAPTER_VERSION}: {reason}")
+    return ADAPTER
 
 
 def processes_of(root, but=()):
@@ -79,6 +140,10 @@ class House:
         assert answer.status_code == 200, answer.text
         return answer.json()["file_token"]
 
+    def talk(self, **fields):
+        """A new session."""
+        return Talk(self, **fields)
+
     def processes(self):
         """All but the gateway itself."""
         return processes_of(self.gateway.root, but=(self.gateway.process.pid,))
@@ -88,6 +153,36 @@ class House:
         runs = self.gateway.data_dir / "runs"
         wait_until(lambda: not runs.exists() or not list(runs.iterdir()),
                    "no directory of a run is left")
+
+
+class Talk:
+    """One session of the app, and what is said in it."""
+
+    def __init__(self, house, **fields):
+        self.house = house
+        answer = house.client.post("/sessions", json=fields)
+        assert answer.status_code == 200, answer.text
+        self.created = answer.json()
+        self.id = self.created["session_id"]
+
+    def turn(self, prompt, **fields):
+        return self.house.client.post(f"/sessions/{self.id}/turn", json={"prompt": prompt, **fields})
+
+    def say(self, prompt, **fields):
+        """A turn that must go well; gives its body."""
+        answer = self.turn(prompt, **fields)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def state(self):
+        answer = self.house.client.get(f"/sessions/{self.id}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def close(self):
+        answer = self.house.client.delete(f"/sessions/{self.id}")
+        assert answer.status_code == 200, answer.text
+        return answer.json()
 
 
 @pytest.fixture(scope="session")
@@ -109,21 +204,22 @@ def new_house(tmp_path, api):
     """Makes houses; each is checked, and its gateway stopped, at the end of the test."""
     made = []
 
-    def make(**env):
+    def make(may_hold_agents=False, **env):
+        """Agents that live on between turns are ended by the gateway's own end."""
         number = len(made)
         surroundings = {"CLAWDFORGE_CLAUDE_BIN": str(CLAUDE), "ANTHROPIC_BASE_URL": api.url,
                         "ANTHROPIC_API_KEY": API_KEY}
         surroundings.update(env)
         environment = {name: value for name, value in surroundings.items() if value is not None}
         gateway = Gateway(tmp_path / f"house-{number}", env=environment)
-        made.append(gateway)
+        made.append((gateway, may_hold_agents))
         return House(gateway.start(), api)
 
     yield make
     failures = []
-    for gateway in made:
+    for gateway, may_hold_agents in made:
         try:
-            if gateway.process is not None:
+            if gateway.process is not None and not may_hold_agents:
                 wait_until(lambda g=gateway: not processes_of(g.root, but=(g.process.pid,)),
                            "no process of a run is left")
             gateway.finish()
@@ -139,6 +235,21 @@ def new_house(tmp_path, api):
 @pytest.fixture
 def house(new_house):
     return new_house()
+
+
+@pytest.fixture
+def new_parlour(new_house, adapter):
+    """Makes houses in which sessions are held with the real adapter, found in PATH."""
+    def make(**env):
+        path = f"{adapter.parent}:/usr/bin:/bin"
+        return new_house(may_hold_agents=True, **{"PATH": path, **env})
+
+    return make
+
+
+@pytest.fixture
+def parlour(new_parlour):
+    return new_parlour()
 
 
 @pytest.fixture(scope="session", autouse=True)

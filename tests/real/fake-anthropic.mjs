@@ -6,6 +6,7 @@
 // A prompt may carry a script, [[fake:{...}]] or [[fake:[{...},{...}]]]: one step per answer of
 // the model. The keys of a step:
 //   text, thinking, tool {name, input}, tools [..], stop_reason, usage   what is answered
+//   recall   answers with all that the user has said in this conversation
 //   status, message, error_type, retry_after, should_retry, headers, times   an API error
 //   delay_ms, chunk_ms, chunks, hang, reset, cut_after, stream_error   how, or that it is not
 // Without a script it answers "fake reply to: " and the prompt.
@@ -108,6 +109,17 @@ function lastPrompt(body) {
   return '';
 }
 
+// What the user has said so far, oldest first, without the scripts.
+function saidSoFar(body) {
+  const said = [];
+  for (const m of body.messages ?? []) {
+    if (m?.role !== 'user') continue;
+    const blocks = typeof m.content === 'string' ? [{ type: 'text', text: m.content }] : m.content ?? [];
+    for (const b of blocks) if (b?.type === 'text' && !NOISE.test(b.text)) said.push(b.text.replace(MARK, '').trim());
+  }
+  return said;
+}
+
 const ERR = {
   400: ['invalid_request_error', 'fake: invalid request'],
   401: ['authentication_error', 'invalid x-api-key'],
@@ -126,6 +138,7 @@ function blocksFor(step, body) {
   let text = step.text;
   const tools = step.tools ?? (step.tool ? [step.tool] : []);
   if (step.repeat_bytes) text = 'x'.repeat(step.repeat_bytes);
+  if (step.recall) text = 'you said: ' + saidSoFar(body).join(' | ');
   // --json-schema is done by a StructuredOutput tool: give it what the script says, or {}
   const structured = (body.tools ?? []).find((t) => t.name === 'StructuredOutput');
   if (structured && step.structured !== undefined) {

@@ -12,7 +12,7 @@ ROOT_FILES = {"CMakeLists.txt", "CMakePresets.json", "README.md", "CONTRIBUTING.
 TREES = ("src", "docs", "tests", "bench", "scripts", "cmake", ".ci")
 TEXT_SUFFIXES = {".h", ".cc", ".in", ".py", ".md", ".yaml", ".yml", ".sql", ".cmake", ".json",
                  ".txt", ".toml", ".sh", ""}
-MAIN_MAY_INCLUDE = {"base", "agent", "daemon", "cli"}
+MAIN_MAY_INCLUDE = {"base", "process", "agent", "daemon", "cli"}
 
 
 def sources(root):

@@ -1,0 +1,129 @@
+// AcpxAgent is a SessionAgent behind the acpx command line: one short acpx process for each
+// thing that is asked, and behind it the queue owner that acpx leaves running, with the
+// agent. All of them live in one tree, that of a program host (process/program_host.h), and
+// end with it. Io thread only; it outlives no Spawner, and its owner calls finish() before
+// it dies.
+//
+// A turn ends at the line with the agent's stop reason; the acpx process, which lingers for
+// a second after that, is left to itself. Questions about permissions are answered by acpx.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/acpx_command.h"
+#include "agent/acpx_line.h"
+#include "agent/line_reader.h"
+#include "agent/session_agent.h"
+#include "base/clock.h"
+#include "process/child.h"
+#include "process/host_wire.h"
+
+namespace clawdforge {
+
+// How long acpx may take to close its session before the tree is ended anyway.
+inline constexpr std::chrono::milliseconds kAcpxCloseMax{5000};
+// How often a turn is cancelled that acpx says it does not run yet.
+inline constexpr int kAcpxCancelsMax = 10;
+
+class AcpxAgent final : public SessionAgent {
+ public:
+  struct Setup {
+    AgentSpec spec;
+    std::string program;                          // acpx
+    std::chrono::milliseconds start_max{60'000};  // for each step of open()
+    const Clock* clock = nullptr;                 // to read a limit's end by; may be null
+    std::string* version = nullptr;               // where to note what the agent calls its version
+    std::vector<std::string> secrets;
+    std::string boot_id;
+  };
+
+  // `host` is a program host in the session's directory.
+  AcpxAgent(std::unique_ptr<Child> host, Setup setup);
+  ~AcpxAgent() override;
+
+  ProcessMark mark() const override;
+  Task<Opening> open(Conversation conversation) override;
+  void begin_turn(std::string prompt) override;
+  Task<AgentNews> next() override;
+  void cancel() override;
+  void answer(std::string, std::optional<std::string>) override {}  // acpx has answered
+  void stop() override;
+  Task<void> finish(bool is_for_good) override;
+  std::string error_tail() const override;
+
+ private:
+  struct Works;  // what runs beside
+  using Step = std::optional<AgentFailure>;
+  enum class Verb { control, prompt, cancel };
+  // One acpx process.
+  struct Operation {
+    Verb verb = Verb::control;
+    LineReader lines;
+    AcpxTraffic traffic;               // of a prompt
+    std::optional<AcpxFault> fault;    // likewise
+    bool is_over = false;              // likewise: its turn has ended
+    std::optional<AcpxAnswer> answer;  // of anything else
+    std::optional<ExitStatus> status;
+  };
+  using Answered = std::expected<AcpxAnswer, AgentFailure>;
+
+  // acpx_open.cc
+  Task<Step> open_in_steps();
+  Task<Step> open_session();
+  Task<Step> choose_effort();
+  Task<Answered> ask(HostOrder order);
+  Task<void> watch_deadline();
+  Task<void> close_session();
+  Task<void> limit_close();
+
+  std::uint32_t start(Verb verb, HostOrder order);
+  void send(std::string frame);
+  Task<void> write_out();
+  Task<bool> read_more();
+  void take_frames(AgentNews& news);
+  void take_lines(std::uint32_t number, Operation& operation, AgentNews& news);
+  void take_traffic(std::uint32_t number, Operation& operation, std::string_view line,
+                    AgentNews& news);
+  void note_end(std::uint32_t number, Operation& operation);
+  void note_event(AcpMessage message, bool is_late, AgentNews& news);
+  void end_turn(Operation& operation, AcpMessage message, AgentNews& news);
+  void begin_cancel();
+  Task<AgentFailure> cause_of_end();
+  Task<void> await_end();
+  void end_for(AgentFailure trouble);
+  std::optional<std::int64_t> now() const;
+
+  std::unique_ptr<Child> child_;
+  const Setup setup_;
+  std::unique_ptr<Works> works_;  // from open() on
+  AcpxCall call_;
+  std::string config_;      // the file of the MCP servers; empty: none
+  std::string record_id_;   // acpx's own
+  bool is_loaded_ = false;  // by acpx's word; its traffic tells whether that is true
+  bool owes_system_ = false;
+  bool has_talked_ = false;  // the agent knows something that it could forget
+
+  HostFrameReader frames_;
+  std::map<std::uint32_t, Operation> operations_;
+  std::uint32_t last_operation_ = 0;
+  std::uint32_t turn_ = 0;  // the prompt whose turn is under way; zero: none
+  bool is_asked_ = false;   // and it has reached the agent
+  bool is_cancelled_ = false;
+  int cancels_ = 0;
+  std::string session_id_;  // the agent's own; it changes when the agent begins anew
+  double cost_told_ = 0;
+  double cost_counted_ = 0;
+  bool has_cost_ = false;
+
+  std::optional<AgentFailure> trouble_;  // why we have ended it
+  std::optional<AgentFailure> death_;
+  bool is_stopped_ = false;
+};
+
+}  // namespace clawdforge

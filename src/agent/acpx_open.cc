@@ -1,0 +1,176 @@
+// How an AcpxAgent opens a conversation, and closes it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/this_coro.hpp>
+#include <utility>
+
+#include "agent/acpx_failure.h"
+#include "agent/acpx_works.h"
+#include "base/tokens.h"
+
+namespace clawdforge {
+
+Task<Opening> AcpxAgent::open(Conversation conversation) {
+  works_ = std::make_unique<Works>(co_await boost::asio::this_coro::executor);
+  works_->tasks.spawn(await_end());
+  works_->tasks.spawn(watch_deadline());
+  call_ = {.program = setup_.program,
+           .agent = setup_.spec.command,
+           .conversation = std::move(conversation)};
+  if (call_.conversation.mcp_servers.find_first_not_of(" \t\r\n[]") != std::string::npos) {
+    // In the session's own temporary directory, which goes with the session: it may hold
+    // keys, and acpx reads it again whenever it starts the agent.
+    config_ = call_.conversation.temp_dir + "/acpx-mcp.json";
+  }
+  auto opening = open_in_steps();
+  auto failure = co_await std::move(opening);
+  works_->is_opening = false;
+  works_->deadline.cancel();
+  if (failure) co_return std::unexpected(std::move(*failure));
+  // Whether the agent can load is for acpx to know; it keeps the record in any case.
+  co_return Opened{.agent_session_id = fmt::format("{}{}", kAcpxIdPrefix, record_id_),
+                   .is_loaded = is_loaded_,
+                   .can_load = true,
+                   .version = setup_.version == nullptr ? "" : *setup_.version};
+}
+
+// Each step sets the deadline anew, which wakes this one up.
+Task<void> AcpxAgent::watch_deadline() {
+  Works& works = *works_;
+  while (works.is_opening) {
+    const auto [error] = co_await works.deadline.async_wait(kAwait);
+    if (error || !works.is_opening || works.deadline.expiry() > Timer::clock_type::now()) continue;
+    end_for({.kind = Errc::timed_out,
+             .code = "agent_start_timeout",
+             .sentence = fmt::format(
+                 "{} did not answer within {} s while it was started.", setup_.spec.name,
+                 std::chrono::ceil<std::chrono::seconds>(setup_.start_max).count()),
+             .retry_after = {}});
+    co_return;
+  }
+}
+
+Task<AcpxAgent::Step> AcpxAgent::open_in_steps() {
+  auto opening = open_session();
+  if (auto failure = co_await std::move(opening)) co_return failure;
+  if (is_loaded_ || call_.conversation.effort.empty()) co_return std::nullopt;
+  auto choosing = choose_effort();
+  co_return co_await std::move(choosing);
+}
+
+// One that was asleep is not started: the first prompt does that, and tells what became of
+// the conversation.
+Task<AcpxAgent::Step> AcpxAgent::open_session() {
+  const Conversation& conversation = call_.conversation;
+  const bool is_known = conversation.agent_session_id.starts_with(kAcpxIdPrefix);
+  auto asking = ask(is_known ? acpx_ensure(call_, config_) : acpx_new(call_, config_));
+  auto answer = co_await std::move(asking);
+  if (!answer) co_return std::move(answer.error());
+  if (const auto& fault = answer->fault) {
+    if (auto failure = model_failure(*fault, setup_.spec, conversation.model)) co_return failure;
+    co_return failure_of(*fault, setup_.spec, now(), setup_.secrets);
+  }
+  record_id_ = answer->record_id;
+  if (record_id_.empty()) {
+    co_return AgentFailure{
+        .kind = Errc::agent_failed,
+        .code = "agent_nonsense",
+        .sentence = fmt::format("acpx began a session of {} without an id.", setup_.spec.name),
+        .retry_after = {}};
+  }
+  is_loaded_ = is_known && !answer->is_created;
+  has_talked_ = is_loaded_;
+  owes_system_ = !is_loaded_ && !conversation.system.empty();
+  if (is_loaded_) cost_counted_ = conversation.cost_usd_so_far;
+  co_return std::nullopt;
+}
+
+// acpx remembers it, and tells it to the agent again whenever it starts it. Not so with a
+// model: after it has told that, it takes the agent's usual effort for the wanted one.
+Task<AcpxAgent::Step> AcpxAgent::choose_effort() {
+  const AgentFailure not_supported{
+      .kind = Errc::invalid,
+      .code = "effort_not_supported",
+      .sentence =
+          fmt::format("{} cannot be told this effort, or not with this model.", setup_.spec.name),
+      .retry_after = {}};
+  if (!call_.conversation.model.empty()) co_return not_supported;
+  auto asking = ask(acpx_show(call_));
+  auto record = co_await std::move(asking);
+  if (!record) co_return std::move(record.error());
+  auto found = std::ranges::find(record->options, "thought_level", &AcpOption::category);
+  if (found == record->options.end()) {
+    found = std::ranges::find(record->options, "effort", &AcpOption::id);
+  }
+  if (found == record->options.end()) co_return not_supported;
+  auto setting = ask(acpx_set(call_, found->id, call_.conversation.effort));
+  auto answer = co_await std::move(setting);
+  if (!answer) co_return std::move(answer.error());
+  const auto& fault = answer->fault;
+  if (!fault) co_return std::nullopt;
+  AgentFailure failure = failure_of(*fault, setup_.spec, now(), setup_.secrets);
+  co_return failure.code == "agent_error" ? not_supported : failure;
+}
+
+// Runs one control command to its end. Whatever it says is an answer.
+Task<AcpxAgent::Answered> AcpxAgent::ask(HostOrder order) {
+  works_->deadline.expires_after(setup_.start_max);
+  const std::uint32_t number = start(Verb::control, std::move(order));
+  AgentNews nothing;  // no turn is under way
+  bool has_more = true;
+  while (has_more && !operations_[number].status) {
+    take_frames(nothing);
+    if (operations_[number].status) break;
+    auto reading = read_more();
+    has_more = co_await std::move(reading);
+  }
+  Operation operation = std::move(operations_[number]);
+  operations_.erase(number);
+  if (!operation.status) {
+    auto finding = cause_of_end();
+    co_return std::unexpected(co_await std::move(finding));
+  }
+  if (operation.answer) co_return std::move(*operation.answer);
+  co_return std::unexpected(failure_of_acpx(setup_.spec, *operation.status));
+}
+
+// Politely, within its time: the agent is told, and acpx's queue owner ends. What acpx
+// answers does not matter, and a session that it does not know is closed as well.
+Task<void> AcpxAgent::close_session() {
+  Works& works = *works_;
+  if (works.status || is_stopped_ || trouble_) co_return;
+  works.is_closing = true;
+  works.tasks.spawn(limit_close());
+  const std::uint32_t number = start(Verb::control, acpx_close(call_));
+  const auto is_over = [&] {
+    return is_stopped_ || trouble_ || works.status || operations_[number].status;
+  };
+  AgentNews unheard;
+  while (!is_over()) {
+    if (works.is_reading) {
+      co_await works.quiet.async_wait(kAwait);
+      continue;
+    }
+    take_frames(unheard);
+    unheard = {};
+    if (is_over()) break;
+    auto reading = read_more();
+    const bool has_more = co_await std::move(reading);
+    if (!has_more) break;
+  }
+  works.is_closing = false;
+  works.farewell.cancel();
+}
+
+Task<void> AcpxAgent::limit_close() {
+  Works& works = *works_;
+  works.farewell.expires_after(kAcpxCloseMax);
+  const auto [error] = co_await works.farewell.async_wait(kAwait);
+  if (error || !works.is_closing) co_return;
+  is_stopped_ = true;
+  child_->let_go();
+  works.quiet.cancel();
+}
+
+}  // namespace clawdforge

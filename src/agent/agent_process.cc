@@ -1,0 +1,31 @@
+#include "agent/agent_process.h"
+
+#include <fstream>
+
+#include "agent/masking.h"
+#include "process/spawner.h"
+
+namespace clawdforge {
+
+std::string read_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  file >> id;
+  return id;
+}
+
+ProcessMark mark_of(const Child& child, const std::string& boot_id) {
+  const ProcessId id = child.id();
+  return {.pid = id.pid, .start_time = id.start_time, .boot_id = boot_id};
+}
+
+std::string shown_tail(std::string_view tail, const std::vector<std::string>& secrets) {
+  const std::size_t full = Spawner::Options{}.tail_bytes_max;
+  if (tail.size() >= full) {
+    const std::size_t blank = tail.substr(0, full / 8).find_first_of(" \t\n");
+    if (blank != std::string_view::npos) tail.remove_prefix(blank + 1);
+  }
+  return masked(tail, secrets);
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,71 @@
+// Feed is what a session has committed lately, for those who listen. It holds no more than a
+// small ring of blocks, and only while somebody listens; whoever is further behind reads the
+// ledger. So a slow reader costs its own place in the session and nothing else. Shared by the
+// session, while it has something under way, and its readers; io thread only.
+//
+// That a reader sees each event once has one reason: its place is a number, and "what comes
+// behind this number" is asked anew each time, of the ring or of the ledger.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/timer.h"
+#include "model/session.h"
+
+namespace clawdforge {
+
+using SharedBlock = std::shared_ptr<const JournalBlock>;
+
+// Why a reader hears nothing more.
+enum class FeedEnd { none, closed, shutdown };
+
+class Feed {
+ public:
+  // `last_event_id` is the newest that is committed.
+  Feed(std::int64_t last_event_id, std::size_t ring_bytes_max);
+  Feed(const Feed&) = delete;
+  Feed& operator=(const Feed&) = delete;
+
+  // Committed blocks, which follow on what was published before.
+  void publish(std::vector<SharedBlock> blocks);
+  // Nothing more will come; readers are told when they have read what there is.
+  void end(FeedEnd reason);
+  // Wakes every reader, so that it looks whether its caller may still listen.
+  void poke();
+
+  std::int64_t last_event_id() const { return last_event_id_; }
+  std::uint64_t bytes_published() const { return bytes_published_; }
+  FeedEnd ended() const { return ended_; }
+  std::uint64_t pokes() const { return pokes_; }
+  bool has_listeners() const { return !listeners_.empty(); }
+
+  // The blocks that hold what comes behind event `after`, which is not the newest: at least
+  // one, and no more than `bytes_max` but for that. None: the ring does not reach back that
+  // far.
+  std::optional<std::vector<SharedBlock>> behind(std::int64_t after, std::size_t bytes_max) const;
+
+  // Cancels `timer` whenever something changes, until the entry is given back.
+  using Listener = std::list<Timer*>::iterator;
+  Listener listen(Timer& timer);
+  void stop_listening(Listener listener);
+
+ private:
+  void wake();
+
+  const std::size_t ring_bytes_max_;
+  std::int64_t last_event_id_;
+  std::uint64_t bytes_published_ = 0;
+  FeedEnd ended_ = FeedEnd::none;
+  std::uint64_t pokes_ = 0;
+  std::deque<SharedBlock> ring_;
+  std::size_t ring_bytes_ = 0;
+  std::list<Timer*> listeners_;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,184 @@
+// Sessions does what /sessions asks: conversations of many turns with a live agent behind
+// them. The ledger's rows decide what is open and whose it is; memory only knows what lives
+// and what is under way. A turn belongs to its session, not to the connection that asked
+// for it. Io thread only. Its owner calls stop() and waits for it before it dies.
+//
+// More sessions may be open than processes may live: then the one that has been idle for
+// longest is put to sleep, and wakes with its conversation at its next turn.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/agents.h"
+#include "base/async.h"
+#include "base/departure.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/task_group.h"
+#include "forge/event_reader.h"
+#include "forge/feed.h"
+#include "forge/live_session.h"
+#include "forge/pool.h"
+#include "forge/turn.h"
+#include "forge/uploads.h"
+#include "ledger/ledger.h"
+#include "workspace/acpx_records.h"
+#include "workspace/session_dirs.h"
+
+namespace clawdforge {
+
+struct SessionRequest {
+  std::string agent;
+  std::string meta = "{}";  // JSON text of an object
+  std::string model;        // this and all below: empty: the agent's default
+  std::string system;
+  std::string effort;
+  std::string mcp_servers;  // JSON text of an array
+  std::optional<PermissionMode> permission_mode;
+};
+
+struct SessionView {
+  Session session;
+  bool is_live = false;
+  bool is_busy = false;
+};
+
+struct TurnStream {
+  std::int64_t turn_index = 0;
+  std::unique_ptr<EventReader> reader;  // also tells events of other turns
+};
+
+class Sessions {
+ public:
+  struct Surroundings {
+    IoExecutor executor;
+    Ledger& ledger;
+    Agents& agents;
+    Uploads& uploads;
+    SessionDirs& dirs;
+    AcpxRecords& acpx_records;
+    const Clock& clock;
+    IdSource& ids;
+    Log& log;
+    Metrics& metrics;
+    std::string instance_id;
+  };
+  struct Options {
+    SessionLimits limits;
+    std::size_t agents_max = 0;
+    PermissionMode permission_mode = PermissionMode::approve_reads;
+    std::chrono::milliseconds cancel_grace{};
+    std::chrono::seconds start_max{};       // to wait for a place when a session is made
+    std::chrono::seconds first_sign_max{};  // from a prompt to the agent's first word
+    std::chrono::seconds permission_timeout{};
+    std::size_t reader_bytes_max = 0;  // how far a reader may fall behind
+  };
+
+  Sessions(Surroundings surroundings, Options options);
+  ~Sessions();
+  Sessions(const Sessions&) = delete;
+  Sessions& operator=(const Sessions&) = delete;
+
+  // Errc::invalid "unknown_agent"; Errc::unavailable "pool_full", "agent_not_found",
+  // "not_logged_in", "queue_timeout"; Errc::over_quota "too_many_sessions";
+  // Errc::agent_failed; Errc::timed_out. An error leaves no session. `departure` undoes it.
+  Async<Session> create(std::shared_ptr<const App> app, SessionRequest request,
+                        Departure* departure);
+
+  // An outcome once the turn has an index; it is settled in the ledger by then. An error
+  // before that: Errc::not_found "session_not_found" or "file_not_found", Errc::gone
+  // "session_closed", Errc::conflict "turn_queue_full", Errc::unavailable. `departure`
+  // drops a turn that waits; one that runs goes on.
+  Async<TurnOutcome> turn(std::shared_ptr<const App> app, std::string id, TurnRequest request,
+                          Departure* departure);
+
+  // The same, to be watched: the turn is accepted, and its events come from the reader.
+  Async<TurnStream> stream_turn(std::shared_ptr<const App> app, std::string id,
+                                TurnRequest request);
+
+  // Errc::not_found "session_not_found", also for somebody else's; so do all below.
+  Async<SessionView> find(std::string app, std::string id);
+  // A row of a list, with what memory knows of it.
+  SessionView view_of(Session session) const;
+
+  // Ends the turns, the agent and the session. True: it was open. Returns when the agent's
+  // tree is gone.
+  Async<bool> close(std::string app, std::string id);
+
+  // Asks the agent to end the turn that runs; the others go on. False: none runs.
+  // Errc::gone "session_closed".
+  Async<bool> cancel(std::string app, std::string id);
+
+  // What has been told behind event `after`. Errc::invalid "validation_failed" when that is
+  // beyond the newest.
+  Async<std::unique_ptr<EventReader>> read_events(std::string app, std::string id,
+                                                  std::int64_t after);
+  // Looks again whether those who read may still do so.
+  void poke_readers();
+  // Those who read on for what may come are told that nothing does, from now on at once.
+  void end_tails();
+
+  Async<std::vector<OpenQuestion>> questions(std::string app, std::string id);
+  // As Questions::answer().
+  Async<void> answer(std::string app, std::string id, std::string question_id,
+                     PermissionChoice choice);
+
+  Async<WorkListing> files(std::string app, std::string id);
+  Async<std::unique_ptr<WorkFileReader>> open_file(std::string app, std::string id,
+                                                   std::string path);
+
+  // For the sweeper. Closes a session that has been idle since `idle_since`, by its row and
+  // in memory. True: it did.
+  Async<bool> sweep(std::string id, TimePoint idle_since);
+  // Ends what lives here for sessions whose rows are closed or gone.
+  Async<void> follow_ledger();
+
+  // At start: settles what earlier lives have left, and removes directories without a row.
+  Async<void> recover();
+
+  // Interrupts all turns and waits until no agent is left.
+  Task<void> stop();
+
+  std::size_t live_count() const;
+  std::size_t busy_count() const;
+
+ private:
+  using Entry = std::shared_ptr<LiveSession>;
+
+  Async<Session> own(std::string app, std::string id);
+  Async<std::shared_ptr<LiveTurn>> accept(std::shared_ptr<const App> app, std::string id,
+                                          TurnRequest request);
+  std::shared_ptr<Feed> feed_for(const Session& session);
+  void end_feed(const std::string& id, FeedEnd reason);
+  LiveSession::Surroundings surroundings();
+  Entry entry_for(Session session);
+  Entry entry_of(std::string_view id) const;
+  Async<void> start_first(Entry live, Departure* departure);
+  // Ends what lives here for the session, and waits until it is gone.
+  Task<void> end(std::string id, TurnStop reason);
+  // The same for one that is closed, and removes what it has left outside of its directory.
+  Task<void> end_for_good(std::string id, std::string agent_session_id);
+  Async<bool> close_row(std::string id, std::string reason, AuditEvent event,
+                        std::optional<TimePoint> idle_since);
+  Async<void> settle_left_over(UnfinishedTurn turn);
+  void make_room();
+  void forget(const LiveSession& quiet);
+
+  Surroundings around_;
+  const Options options_;
+  Pool places_;
+  TaskGroup tasks_;
+  std::map<std::string, Entry, std::less<>> live_;  // what runs, or has something under way
+  std::map<std::string, std::weak_ptr<Feed>, std::less<>> feeds_;
+  bool are_tails_over_ = false;
+  bool is_stopping_ = false;
+};
+
+}  // namespace clawdforge

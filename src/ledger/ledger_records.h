@@ -1,0 +1,102 @@
+// What goes into the ledger and comes out of it, beside the nouns of the model. Plain
+// records.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/app.h"
+#include "model/run.h"
+#include "model/session.h"
+
+namespace clawdforge {
+
+struct Instance {
+  std::string id;  // of this gateway process; rows it owns carry it
+  std::string version;
+  std::int64_t pid = 0;
+  TimePoint started_at;
+};
+
+struct AppUse {
+  std::string name;
+  TimePoint last_used_at;
+};
+
+// An app's row that another program has written and that cannot be understood.
+struct UnreadableApp {
+  std::string name;
+  std::string reason;
+};
+
+// The unreadable ones are left out of `apps`, so they have no access: a range that was
+// mistyped must not open the door to every address. They are told to the operator.
+struct AppList {
+  std::vector<App> apps;  // by name
+  std::vector<UnreadableApp> unreadable;
+};
+
+// Which rows of an audit to show, newest first. Times are inclusive.
+struct AuditFilter {
+  std::optional<std::string> app;
+  std::optional<TimePoint> since;
+  std::optional<TimePoint> until;
+  std::int64_t limit = 100;
+  std::optional<std::string> cursor;  // a page's next_cursor, to go on behind it
+};
+
+struct RunPage {
+  std::vector<RunRecord> runs;
+  std::optional<std::string> next_cursor;  // none: that was all
+};
+
+struct SessionFilter {
+  AuditFilter audit;  // times are those of creation
+  bool includes_closed = false;
+};
+
+struct SessionPage {
+  std::vector<Session> sessions;  // newest first; without system prompt and MCP servers
+  std::optional<std::string> next_cursor;
+};
+
+struct AuditRecord {
+  std::string session_id;
+  std::string app;
+  AuditEvent event;
+};
+
+struct AuditPage {
+  std::vector<AuditRecord> events;  // newest first
+  std::optional<std::string> next_cursor;
+};
+
+// How many sessions may be open.
+struct SessionLimits {
+  std::int64_t open_max = 0;
+  std::optional<std::int64_t> open_max_per_app;
+};
+
+// Everything that happened in one session since the last write, committed together.
+struct SessionWrite {
+  std::string session_id;
+  std::string app;
+  std::vector<TurnStart> starts;
+  std::vector<JournalBlock> blocks;
+  std::vector<TurnSettled> ends;
+  std::vector<AuditEvent> audit;
+};
+
+// A turn that an earlier life of the gateway has begun and not ended.
+struct UnfinishedTurn {
+  std::string session_id;
+  std::string app;
+  std::int64_t index = 0;
+  std::int64_t last_event_id = 0;  // of its session
+  TimePoint started_at;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,36 @@
+#include "model/agent.h"
+
+#include <array>
+#include <utility>
+
+namespace clawdforge {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, PermissionMode>, 4> kModes = {{
+    {"approve_reads", PermissionMode::approve_reads},
+    {"approve_all", PermissionMode::approve_all},
+    {"deny_all", PermissionMode::deny_all},
+    {"ask", PermissionMode::ask},
+}};
+
+}  // namespace
+
+std::string_view name_of(PermissionMode mode) {
+  for (const auto& [name, known] : kModes) {
+    if (known == mode) return name;
+  }
+  return {};
+}
+
+std::optional<PermissionMode> permission_mode_from(std::string_view name) {
+  for (const auto& [known, mode] : kModes) {
+    if (known == name) return mode;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(AgentProtocol protocol) {
+  return protocol == AgentProtocol::acp ? "acp" : "acpx";
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,96 @@
+// A session is a conversation of many turns, a turn one prompt in it, an event one
+// numbered thing that was said. What the ledger keeps of them. Plain records, no I/O.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "model/agent.h"
+#include "model/run.h"
+
+namespace clawdforge {
+
+struct Session {
+  std::string id;
+  std::string app;
+  std::string agent;
+  std::string meta = "{}";  // JSON text of an object, as the app gave it
+  TimePoint created_at;
+  std::optional<TimePoint> last_turn_at;  // of a turn's start or end
+  std::optional<TimePoint> closed_at;     // none: open
+  std::string close_reason;               // empty while open
+  std::int64_t turn_count = 0;            // the highest turn index given
+  std::int64_t last_event_id = 0;         // the highest event number given
+  Usage usage;                            // of all turns
+  std::optional<double> cost_usd;         // likewise
+
+  // What is applied again whenever the agent is started anew. Empty: none.
+  std::string agent_session_id;
+  std::string model;
+  std::string system;
+  std::string effort;
+  std::string mcp_servers;  // JSON text of an array
+  PermissionMode permission_mode = PermissionMode::approve_reads;
+};
+
+// The closing ones are done and failed: each turn has exactly one of them.
+enum class EventKind { update, permission, permission_resolved, done, failed };
+std::string_view name_of(EventKind kind);
+
+struct Event {
+  std::int64_t id = 0;          // grows by one within the session
+  std::int64_t turn_index = 0;  // 0: outside of any turn
+  EventKind kind = EventKind::update;
+  std::string json;  // one line
+};
+
+// The journal keeps, and callers get, one line per event:
+// {"id":7,"turn_index":1,"event":"update","data":{...}}
+void append_event_line(std::string& out, const Event& event);
+
+// The same line read again; views into it. None: it is no such line.
+struct EventView {
+  std::int64_t id = 0;
+  std::int64_t turn_index = 0;
+  std::string_view kind;
+  std::string_view json;
+};
+std::optional<EventView> event_in(std::string_view line);
+
+// A block of consecutive events of one turn: one row of the journal.
+struct JournalBlock {
+  std::int64_t first_event_id = 0;
+  std::int64_t last_event_id = 0;
+  std::int64_t turn_index = 0;
+  TimePoint at;
+  std::string lines;  // each with its newline
+};
+
+struct TurnStart {
+  std::int64_t index = 0;
+  TimePoint at;
+};
+
+// `state` is done, failed, cancelled or interrupted.
+struct TurnSettled {
+  std::int64_t index = 0;
+  std::string state;
+  TimePoint at;
+  std::optional<std::string> stop_reason;
+  std::optional<std::string> code;  // of a failure
+  std::optional<Usage> usage;
+  std::optional<double> cost_usd;
+};
+
+// One line of the audit: create, turn, close, sweep_close, hard_delete, cancel,
+// permission or interrupted.
+struct AuditEvent {
+  std::string event;
+  TimePoint at;
+  std::string meta = "{}";  // JSON text of an object
+};
+
+}  // namespace clawdforge
