@@ -10,12 +10,14 @@ namespace clawdforge {
 
 using SteadyClock = std::chrono::steady_clock;
 
+inline double microseconds_since(SteadyClock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(SteadyClock::now() - begin).count();
+}
+
 class Figures {
  public:
   void add(double value) { values_.push_back(value); }
-  void add_since(SteadyClock::time_point begin) {
-    add(std::chrono::duration<double, std::micro>(SteadyClock::now() - begin).count());
-  }
+  void add_since(SteadyClock::time_point begin) { add(microseconds_since(begin)); }
   bool empty() const { return values_.empty(); }
   double at(double share) const {
     std::vector<double> sorted = values_;

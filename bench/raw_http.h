@@ -24,15 +24,23 @@ class Connection {
 
   void send(std::string_view bytes);
   Answer receive();
+  // Only the head of an answer; its body is what take_some() gives from then on.
+  int receive_head();
+  // At least one byte of what has come, or comes next.
+  std::string take_some();
+  // Puts back the last of what was taken.
+  void put_back(std::string_view bytes);
   Answer ask(std::string_view request);
 
  private:
   void fill();
+  std::size_t head_size();
 
   int socket_;
   std::string unread_;
 };
 
+std::string get_request(std::string_view path, std::string_view token, std::string_view accept);
 std::string json_request(std::string_view path, std::string_view token, std::string_view body);
 
 }  // namespace clawdforge

@@ -16,8 +16,8 @@
 #include <future>
 #include <optional>
 #include <random>
-#include <stdexcept>
 
+#include "scratch.h"
 #include "server.h"
 #include "turns.h"
 
@@ -190,23 +190,6 @@ void measure(const Programs& programs, const std::string& directory, int count) 
   print_rates(subjects);
 }
 
-int run(const Programs& programs, std::string directory, int count) {
-  directory += "/run-bench-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) {
-    fmt::print(stderr, "run_bench: cannot make {}\n", directory);
-    return 1;
-  }
-  int code = 0;
-  try {
-    measure(programs, directory, count);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "run_bench: {}\n", error.what());
-    code = 1;
-  }
-  std::filesystem::remove_all(directory);
-  return code;
-}
-
 }  // namespace
 }  // namespace clawdforge
 
@@ -216,6 +199,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto absolute = [&](int i) { return std::filesystem::absolute(argv[i]).string(); };
-  return clawdforge::run({absolute(1), absolute(2), absolute(3)}, absolute(4),
-                         argc > 5 ? std::atoi(argv[5]) : clawdforge::kCount);
+  const clawdforge::Programs programs{absolute(1), absolute(2), absolute(3)};
+  const int count = argc > 5 ? std::atoi(argv[5]) : clawdforge::kCount;
+  return clawdforge::in_scratch_directory(
+      "run_bench", absolute(4),
+      [&](const std::string& directory) { clawdforge::measure(programs, directory, count); });
 }

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +17,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "piped_program.h"
 #include "raw_http.h"
 
 namespace clawdforge {
@@ -22,13 +25,23 @@ namespace {
 
 constexpr int kStartMsMax = 20'000;
 constexpr int kEndMsMax = 40'000;
+constexpr int kLookMs = 10;
 constexpr std::string_view kAdminToken = "bench-admin-token-0123456789";
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  for (std::string& text : texts) out.push_back(text.data());
-  out.push_back(nullptr);
-  return out;
+int loopback_socket(std::uint16_t port, sockaddr_in& address) {
+  address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+bool somebody_listens(std::uint16_t port) {
+  sockaddr_in address;
+  const int probe = loopback_socket(port, address);
+  const bool is_there = connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(probe);
+  return is_there;
 }
 
 std::vector<std::string> gateway_environment(const std::string& claude_bin,
@@ -63,24 +76,53 @@ std::string mint(std::uint16_t port) {
 
 void give_up(const std::string& reason) { throw std::runtime_error(reason); }
 
+std::uint16_t free_port() {
+  sockaddr_in address;
+  const int listener = loopback_socket(0, address);
+  socklen_t size = sizeof address;
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+  if (bind(listener, plain, size) != 0 || getsockname(listener, plain, &size) != 0) {
+    give_up("no free port");
+  }
+  close(listener);
+  return ntohs(address.sin_port);
+}
+
 Server::Server(std::vector<std::string> argv, std::vector<std::string> environment) : Server() {
   int output[2];
   if (pipe2(output, O_CLOEXEC) != 0) give_up("no pipe");
+  start(argv, environment, output[1]);
+  close(output[1]);
+  read_address(output[0]);
+  close(output[0]);
+}
+
+Server::Server(std::vector<std::string> argv, std::vector<std::string> environment,
+               std::uint16_t port)
+    : Server() {
+  port_ = port;
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  start(argv, environment, nowhere);
+  close(nowhere);
+  for (int waited_ms = 0; !somebody_listens(port); waited_ms += kLookMs) {
+    if (waited_ms > kStartMsMax) give_up("a server did not start: " + argv.front());
+    poll(nullptr, 0, kLookMs);
+  }
+}
+
+void Server::start(std::vector<std::string>& argv, std::vector<std::string>& environment,
+                   int output) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   const int error = posix_spawn(&pid_, argv.front().c_str(), &actions, nullptr,
                                 pointers(argv).data(), pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
-  close(output[1]);
-  if (error != 0) {
-    pid_ = -1;
-    give_up("cannot start " + argv.front());
-  }
-  read_address(output[0]);
-  close(output[0]);
+  if (error == 0) return;
+  pid_ = -1;
+  give_up("cannot start " + argv.front());
 }
 
 void Server::read_address(int output) {
@@ -119,10 +161,17 @@ double Server::peak_mib() const {
 }
 
 Gateway::Gateway(const std::string& program, const std::string& claude_bin,
-                 const std::string& directory, const std::vector<std::string>& more)
+                 const std::string& directory, const std::vector<std::string>& more,
+                 std::string known_token)
     : server({program, "serve", "--listen", "127.0.0.1:0", "--data-dir", directory + "/data"},
              gateway_environment(claude_bin, directory, more)),
-      token(mint(server.port())) {}
+      token(std::move(known_token)) {}
+
+Gateway::Gateway(const std::string& program, const std::string& claude_bin,
+                 const std::string& directory, const std::vector<std::string>& more)
+    : Gateway(program, claude_bin, directory, more, "") {
+  token = mint(server.port());
+}
 
 Standin::Standin(const std::string& script, const std::string& claude_bin,
                  const std::string& directory)

@@ -25,10 +25,6 @@ std::vector<std::string> arguments(const std::string& program) {
   return {program, "-p", "--output-format", "json", "--model", "sonnet"};
 }
 
-double microseconds_since(SteadyClock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(SteadyClock::now() - begin).count();
-}
-
 struct Pipe {
   Pipe() {
     int ends[2];

@@ -16,11 +16,11 @@
 #include <filesystem>
 #include <functional>
 #include <random>
-#include <stdexcept>
 #include <thread>
 
 #include "figures.h"
 #include "raw_http.h"
+#include "scratch.h"
 #include "server.h"
 
 namespace clawdforge {
@@ -216,23 +216,6 @@ void measure(const std::vector<std::string>& programs, const std::string& direct
       standin.server.peak_mib());
 }
 
-int run(const std::vector<std::string>& programs, std::string directory, int rounds) {
-  directory += "/upload-bench-XXXXXX";
-  if (mkdtemp(directory.data()) == nullptr) {
-    fmt::print(stderr, "upload_bench: cannot make {}\n", directory);
-    return 1;
-  }
-  int code = 0;
-  try {
-    measure(programs, directory, rounds);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "upload_bench: {}\n", error.what());
-    code = 1;
-  }
-  std::filesystem::remove_all(directory);
-  return code;
-}
-
 }  // namespace
 }  // namespace clawdforge
 
@@ -242,6 +225,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto absolute = [&](int i) { return std::filesystem::absolute(argv[i]).string(); };
-  return clawdforge::run({absolute(1), absolute(2), absolute(3)}, absolute(4),
-                         argc > 5 ? std::atoi(argv[5]) : clawdforge::kRounds);
+  const std::vector<std::string> programs = {absolute(1), absolute(2), absolute(3)};
+  const int rounds = argc > 5 ? std::atoi(argv[5]) : clawdforge::kRounds;
+  return clawdforge::in_scratch_directory(
+      "upload_bench", absolute(4),
+      [&](const std::string& directory) { clawdforge::measure(programs, directory, rounds); });
 }
