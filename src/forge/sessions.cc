@@ -221,9 +221,9 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
 Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, std::string id,
                                   TurnRequest request, Departure* departure) {
   auto accepting = accept(std::move(app), id, std::move(request));
-  const auto accepted = co_await std::move(accepting);
+  auto accepted = co_await std::move(accepting);
   if (!accepted) co_return std::unexpected(accepted.error());
-  const std::shared_ptr<LiveTurn> turn = *accepted;
+  const std::shared_ptr<LiveTurn> turn = std::move(*accepted);
   const Listening listening(departure, [live = entry_of(id), turn] {
     if (live) live->leave(turn);
   });
@@ -461,11 +461,14 @@ void Sessions::make_room() {
   for (const auto& [id, live] : live_) leaving += live->leaving();
   if (leaving >= places_.waiting()) return;
   Entry best;
+  std::pair<bool, steady_clock::time_point> best_rank;
   for (const auto& [id, live] : live_) {
-    if (!live->idle_since()) continue;
-    const bool is_better = !best || std::pair(!live->can_sleep_well(), *live->idle_since()) <
-                                        std::pair(!best->can_sleep_well(), *best->idle_since());
-    if (is_better) best = live;
+    const auto idle = live->idle_since();
+    if (!idle) continue;
+    const std::pair rank(!live->can_sleep_well(), *idle);
+    if (best && best_rank <= rank) continue;
+    best = live;
+    best_rank = rank;
   }
   if (best) best->sleep();
 }
