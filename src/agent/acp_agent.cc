@@ -2,88 +2,29 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <utility>
 
-#include "agent/acp_failure.h"
-#include "agent/acp_works.h"
-#include "agent/agent_process.h"
 #include "base/tokens.h"
 
 namespace clawdforge {
-namespace {
-
-constexpr std::size_t kReadBytes = 64 * 1024;
-// After so many pieces others get their turn: a pipe that is always full would keep the
-// thread for itself.
-constexpr unsigned kPiecesAtOnce = 4;
-
-AgentFailure agent_failed(std::string_view code, std::string sentence) {
-  return {
-      .kind = Errc::agent_failed, .code = code, .sentence = std::move(sentence), .retry_after = {}};
-}
-
-}  // namespace
 
 AcpAgent::AcpAgent(std::unique_ptr<Child> child, Setup setup)
-    : child_(std::move(child)), setup_(std::move(setup)) {}
+    : setup_(std::move(setup)), pipe_(std::move(child), setup_) {}
 
-AcpAgent::~AcpAgent() = default;
-
-ProcessMark AcpAgent::mark() const { return mark_of(*child_, setup_.boot_id); }
-
-std::string AcpAgent::error_tail() const {
-  return shown_tail(child_->error_tail(), setup_.secrets);
-}
-
-// Writing
-
-void AcpAgent::send(std::string line) {
-  if (trouble_ || is_stopped_) return;
-  Works& works = *works_;
-  works.outbox.append(line).append("\n");
-  if (works.outbox.size() + works.writing_bytes > kAgentOutboxBytesMax) {
-    end_for(agent_failed("agent_not_reading",
-                         fmt::format("{} does not read what it is sent.", setup_.spec.name)));
-    return;
-  }
-  if (!std::exchange(works.is_writing, true)) works.tasks.spawn(write_out());
-}
-
-Task<void> AcpAgent::write_out() {
-  Works& works = *works_;
-  while (!works.outbox.empty()) {
-    works.writing_bytes = works.outbox.size();
-    auto writing = child_->write(std::exchange(works.outbox, {}));
-    const auto written = co_await std::move(writing);
-    works.writing_bytes = 0;
-    // It may still have something to say: its output tells how it ended.
-    if (!written) co_return;
-  }
-  works.is_writing = false;
-}
-
-void AcpAgent::end_for(AgentFailure trouble) {
-  if (!trouble_) trouble_ = std::move(trouble);
-  child_->let_go();
-}
+void AcpAgent::send(std::string line) { pipe_.send(line.append("\n")); }
 
 // Reading
 
 // False: nothing comes any more.
 Task<bool> AcpAgent::read_more() {
-  if (++works_->pieces % kPiecesAtOnce == 0) {
-    co_await boost::asio::post(co_await boost::asio::this_coro::executor, kAwait);
-  }
-  auto reading = child_->read(kReadBytes);
+  auto reading = pipe_.read();
   auto piece = co_await std::move(reading);
-  if (piece && !piece->empty()) {
-    reader_.feed(std::move(*piece));
-    co_return true;
+  if (!piece) {
+    reader_.finish();
+    co_return false;
   }
-  reader_.finish();
-  co_return false;
+  reader_.feed(std::move(*piece));
+  co_return true;
 }
 
 // None: more must be read.
@@ -92,50 +33,16 @@ std::optional<AcpMessage> AcpAgent::next_message() {
     if (auto message = acp_message(*line)) return message;
     if (line->find_first_not_of(" \t\r") != std::string_view::npos) ++skipped_lines_;
   }
-  if (reader_.is_too_long() && !trouble_) {
-    end_for(agent_failed("agent_line_too_long",
-                         fmt::format("{} sent a line of more than {} MiB.", setup_.spec.name,
-                                     kAgentLineBytesMax / (1024 * 1024))));
+  if (reader_.is_too_long() && !pipe_.has_trouble()) {
+    pipe_.end_for(agent_failed("agent_line_too_long",
+                               fmt::format("{} sent a line of more than {} MiB.", setup_.spec.name,
+                                           kAgentLineBytesMax / (1024 * 1024))));
   }
   return std::nullopt;
 }
 
-Task<void> AcpAgent::await_end() {
-  auto ending = child_->exit();
-  works_->status = co_await std::move(ending);
-  works_->ended.cancel();
-  works_->farewell.cancel();
-}
-
-// Its output has ended, or we have ended it. Only in the first case it matters how.
-Task<AgentFailure> AcpAgent::cause_of_end() {
-  Works& works = *works_;
-  const auto is_known = [&] { return trouble_ || is_stopped_ || works.status; };
-  if (!is_known()) {
-    works.ended.expires_after(kAgentWindDownMax);
-    co_await works.ended.async_wait(kAwait);
-  }
-  if (!is_known()) {
-    child_->let_go();
-    works.ended.expires_at(Timer::time_point::max());
-    while (!is_known()) co_await works.ended.async_wait(kAwait);
-  }
-  if (trouble_) co_return *trouble_;
-  co_return failure_of_end(setup_.spec, works.status);
-}
-
 Task<AgentNews> AcpAgent::next() {
-  // Whatever way it leaves, finish() may be waiting for that.
-  struct Presence {
-    Works& works;
-    explicit Presence(Works& all) : works(all) { works.is_reading = true; }
-    ~Presence() {
-      works.is_reading = false;
-      works.quiet.cancel();
-    }
-  };
-  const Presence presence(*works_);
-
+  const AgentPipe::Presence presence(pipe_);
   AgentNews news;
   news.events = std::exchange(early_, {});
   news.is_early = !news.events.empty();
@@ -147,7 +54,7 @@ Task<AgentNews> AcpAgent::next() {
     if (has_more) continue;
     while (auto message = next_message()) take(std::move(*message), news.events);
     if (!news.events.empty()) break;
-    auto finding = cause_of_end();
+    auto finding = pipe_.cause_of_end();
     death_ = co_await std::move(finding);
   }
   if (news.events.empty()) news.death = death_;
@@ -191,10 +98,7 @@ void AcpAgent::take_question(PermissionQuestion& question, const std::string& to
 }
 
 void AcpAgent::note_update(const AcpMessage& message) {
-  if (message.cost_usd) {
-    cost_told_ = *message.cost_usd;
-    has_cost_ = true;
-  }
+  cost_.note(message);
   if (message.tool_kind.empty() || message.tool_call_id.empty() ||
       message.tool_call_id.size() > kAgentToolIdBytesMax) {
     return;
@@ -206,27 +110,8 @@ void AcpAgent::note_update(const AcpMessage& message) {
 }
 
 TurnEnd AcpAgent::end_turn(const AcpMessage& message) {
-  TurnEnd end;
-  if (message.error && is_cancelled_ && message.error->code == kAcpCancelled) {
-    end.stop_reason = "cancelled";
-  } else if (message.error) {
-    end.failure = failure_of_error(*message.error);
-    end.has_lost_conversation = is_conversation_lost(*message.error);
-  } else if (message.result) {
-    end.stop_reason = message.result->stop_reason;
-    end.usage = message.result->usage;
-    if (end.stop_reason.empty()) {
-      end.failure = agent_failed(
-          "agent_nonsense", fmt::format("{} ended its turn without a reason.", setup_.spec.name));
-    }
-  }
-  if (has_cost_) {
-    // One that has begun to count anew tells less than before.
-    const double before = cost_told_ < cost_counted_ ? 0 : cost_counted_;
-    end.cost_usd = cost_told_ - before;
-    cost_counted_ = cost_told_;
-    has_cost_ = false;
-  }
+  TurnEnd end = turn_end_of(message, is_cancelled_, setup_);
+  end.cost_usd = cost_.take();
   prompt_id_.reset();
   is_cancelled_ = false;
   cancel_questions();
@@ -262,32 +147,9 @@ void AcpAgent::answer(std::string ask_id, std::optional<std::string> option_id) 
   send(permission_answer(ask_id, option_id));
 }
 
-void AcpAgent::stop() {
-  is_stopped_ = true;
-  child_->let_go();
-  if (!works_) return;
-  works_->ended.cancel();
-  works_->farewell.cancel();
-}
-
 Task<void> AcpAgent::finish(bool /*is_for_good*/) {
-  child_->close_input();
-  if (works_ && !works_->status && !is_stopped_ && !trouble_) {
-    works_->farewell.expires_after(kAgentWindDownMax);
-    co_await works_->farewell.async_wait(kAwait);
-  }
-  is_stopped_ = true;
-  child_->let_go();
-  if (works_) {
-    works_->is_opening = false;
-    works_->deadline.cancel();
-    works_->ended.cancel();
-    auto joining = works_->tasks.join();
-    co_await std::move(joining);
-    while (works_->is_reading) co_await works_->quiet.async_wait(kAwait);
-  }
-  auto going = child_->gone();
-  co_await std::move(going);
+  auto ending = pipe_.wind_down();
+  co_await std::move(ending);
 }
 
 }  // namespace clawdforge

@@ -1,13 +1,9 @@
 // AcpAgent is a SessionAgent that speaks the Agent Client Protocol, version 1: JSON-RPC,
 // one message a line, on the standard input and output of its process. Io thread only; it
-// outlives no Spawner, and its owner calls finish() before it dies.
-//
-// Whoever waits in open() or next() does the reading. Beside that run a task that writes,
-// so that an agent which does not read holds nobody up; one that waits for the process to
-// end; and, during open(), one that watches over the deadline.
+// outlives no Spawner, and its owner calls finish() before it dies. Whoever waits in open()
+// or next() does the reading.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,17 +13,13 @@
 
 #include "agent/acp_message.h"
 #include "agent/acp_request.h"
+#include "agent/acp_turn.h"
+#include "agent/agent_pipe.h"
 #include "agent/line_reader.h"
 #include "agent/session_agent.h"
-#include "base/clock.h"
-#include "process/child.h"
 
 namespace clawdforge {
 
-// What waits to be read by the agent; one that leaves more unread is ended.
-inline constexpr std::size_t kAgentOutboxBytesMax = 64 * 1024 * 1024;
-// How long an agent may take to end by itself when it is told to, or has closed its output.
-inline constexpr std::chrono::milliseconds kAgentWindDownMax{1000};
 // Tool calls whose kind is remembered; at one more all are forgotten.
 inline constexpr std::size_t kAgentToolKindsMax = 4096;
 // Longer ids of tool calls are not remembered.
@@ -39,33 +31,24 @@ inline constexpr std::size_t kAgentEarlyBytesMax = 1024 * 1024;
 
 class AcpAgent final : public SessionAgent {
  public:
-  struct Setup {
-    AgentSpec spec;
+  struct Setup : AgentSetup {
     bool is_claude = false;  // its adapter, whatever it calls itself
     bool owner_settings = false;
-    std::chrono::milliseconds start_max{60'000};  // for each step of open()
-    std::string auth_method;                      // to authenticate with; empty: we do not
-    const Clock* clock = nullptr;                 // to read a limit's end by; may be null
-    std::string* version = nullptr;               // where to note what the agent calls its version
-    std::vector<std::string> secrets;
-    std::string boot_id;
   };
 
   AcpAgent(std::unique_ptr<Child> child, Setup setup);
-  ~AcpAgent() override;
 
-  ProcessMark mark() const override;
+  ProcessMark mark() const override { return pipe_.mark(); }
   Task<Opening> open(Conversation conversation) override;
   void begin_turn(std::string prompt) override;
   Task<AgentNews> next() override;
   void cancel() override;
   void answer(std::string ask_id, std::optional<std::string> option_id) override;
-  void stop() override;
+  void stop() override { pipe_.stop(); }
   Task<void> finish(bool is_for_good) override;
-  std::string error_tail() const override;
+  std::string error_tail() const override { return pipe_.error_tail(); }
 
  private:
-  struct Works;                                             // what runs beside
   using Answer = std::expected<AcpMessage, AgentFailure>;   // maybe a JSON-RPC error
   using Answered = std::expected<AcpResult, AgentFailure>;  // a result
   using Chosen = std::expected<bool, AgentFailure>;
@@ -83,14 +66,12 @@ class AcpAgent final : public SessionAgent {
   Task<Step> choose_effort();
   Task<Answer> ask(std::string method, std::string params);
   Task<Answered> ask_well(std::string method, std::string params);
-  Task<void> watch_deadline();
   void take_early(AcpMessage message);
   const AcpOption* option_of(std::string_view category, std::string_view id) const;
   AgentFailure failure_of_error(const AcpError& error) const;
 
   // acp_agent.cc: reading, and what a message means.
   Task<bool> read_more();
-  Task<AgentFailure> cause_of_end();
   std::optional<AcpMessage> next_message();
   void take(AcpMessage message, std::vector<AgentEvent>& events);
   void take_question(PermissionQuestion& question, const std::string& tool_call_id);
@@ -99,13 +80,9 @@ class AcpAgent final : public SessionAgent {
   void cancel_questions();
 
   void send(std::string line);
-  Task<void> write_out();
-  Task<void> await_end();
-  void end_for(AgentFailure trouble);
 
-  std::unique_ptr<Child> child_;
   const Setup setup_;
-  std::unique_ptr<Works> works_;  // from open() on
+  AgentPipe pipe_;
   LineReader reader_;
   std::int64_t last_id_ = 0;
 
@@ -119,18 +96,14 @@ class AcpAgent final : public SessionAgent {
 
   std::optional<std::int64_t> prompt_id_;  // of the turn under way
   bool is_cancelled_ = false;              // that turn
-  double cost_told_ = 0;                   // of the conversation, by the agent
-  double cost_counted_ = 0;                // of that, what has been counted to turns
-  bool has_cost_ = false;                  // it told any since the last turn's end
+  TurnCost cost_;
   std::map<std::string, std::string, std::less<>> tool_kinds_;  // by the id of the call
   std::set<std::string, std::less<>> questions_;                // open ones, by ask_id
 
   std::vector<AgentEvent> early_;  // said before open() returned
   std::size_t early_bytes_ = 0;
   std::size_t skipped_lines_ = 0;
-  std::optional<AgentFailure> trouble_;  // why we have ended it
   std::optional<AgentFailure> death_;
-  bool is_stopped_ = false;
 };
 
 }  // namespace clawdforge

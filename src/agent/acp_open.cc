@@ -2,32 +2,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/this_coro.hpp>
 #include <utility>
 
+#include "agent/acp_agent.h"
 #include "agent/acp_failure.h"
-#include "agent/acp_works.h"
-#include "agent/masking.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 namespace {
 
-constexpr std::size_t kVersionCharacters = 100;
 // What Claude's adapter calls the mode in which it asks before it acts.
 constexpr std::string_view kAskingMode = "default";
 
 }  // namespace
 
 Task<Opening> AcpAgent::open(Conversation conversation) {
-  works_ = std::make_unique<Works>(co_await boost::asio::this_coro::executor);
-  works_->tasks.spawn(await_end());
-  works_->tasks.spawn(watch_deadline());
+  pipe_.begin_opening();
   conversation_ = std::move(conversation);
   auto opening = open_in_steps();
   auto failure = co_await std::move(opening);
-  works_->is_opening = false;
-  works_->deadline.cancel();
+  pipe_.end_opening();
   if (failure) co_return std::unexpected(std::move(*failure));
   co_return Opened{.agent_session_id = conversation_.agent_session_id,
                    .is_loaded = is_loaded_,
@@ -35,32 +28,14 @@ Task<Opening> AcpAgent::open(Conversation conversation) {
                    .version = abilities_.agent_version};
 }
 
-// Each step sets the deadline anew, which wakes this one up.
-Task<void> AcpAgent::watch_deadline() {
-  Works& works = *works_;
-  while (works.is_opening) {
-    const auto [error] = co_await works.deadline.async_wait(kAwait);
-    if (error || !works.is_opening || works.deadline.expiry() > Timer::clock_type::now()) continue;
-    end_for({.kind = Errc::timed_out,
-             .code = "agent_start_timeout",
-             .sentence = fmt::format(
-                 "{} did not answer within {} s while it was started.", setup_.spec.name,
-                 std::chrono::ceil<std::chrono::seconds>(setup_.start_max).count()),
-             .retry_after = {}});
-    co_return;
-  }
-}
-
 AgentFailure AcpAgent::failure_of_error(const AcpError& error) const {
-  std::optional<std::int64_t> now;
-  if (setup_.clock != nullptr) now = unix_seconds(setup_.clock->now());
-  return failure_of(error, setup_.spec, now, setup_.secrets);
+  return failure_of(error, setup_.spec, setup_.now(), setup_.secrets);
 }
 
 Task<AcpAgent::Answer> AcpAgent::ask(std::string method, std::string params) {
   const std::int64_t id = ++last_id_;
   const std::string wanted = fmt::to_string(id);
-  works_->deadline.expires_after(setup_.start_max);
+  pipe_.begin_step();
   send(acp_request(id, method, params));
   bool has_more = true;
   while (true) {
@@ -74,7 +49,7 @@ Task<AcpAgent::Answer> AcpAgent::ask(std::string method, std::string params) {
     auto reading = read_more();
     has_more = co_await std::move(reading);
   }
-  auto finding = cause_of_end();
+  auto finding = pipe_.cause_of_end();
   co_return std::unexpected(co_await std::move(finding));
 }
 
@@ -106,8 +81,8 @@ void AcpAgent::take_early(AcpMessage message) {
 Task<AcpAgent::Step> AcpAgent::open_in_steps() {
   auto beginning = initialize();
   if (auto failure = co_await std::move(beginning)) co_return failure;
-  if (!setup_.auth_method.empty()) {
-    auto asking = ask_well("authenticate", authenticate_params(setup_.auth_method));
+  if (!setup_.spec.auth_method.empty()) {
+    auto asking = ask_well("authenticate", authenticate_params(setup_.spec.auth_method));
     auto answer = co_await std::move(asking);
     if (!answer) co_return std::move(answer.error());
   }
@@ -127,15 +102,11 @@ Task<AcpAgent::Step> AcpAgent::initialize() {
   if (!answer) co_return std::move(answer.error());
   abilities_ = std::move(*answer);
   if (abilities_.protocol_version > 1) {
-    co_return AgentFailure{
-        .kind = Errc::agent_failed,
-        .code = "agent_protocol",
-        .sentence = fmt::format("{} speaks version {} of its protocol; version 1 is needed.",
-                                setup_.spec.name, abilities_.protocol_version),
-        .retry_after = {}};
+    co_return agent_failed("agent_protocol",
+                           fmt::format("{} speaks version {} of its protocol; version 1 is needed.",
+                                       setup_.spec.name, abilities_.protocol_version));
   }
-  abilities_.agent_version = masked_line(abilities_.agent_version, kVersionCharacters);
-  if (setup_.version != nullptr) *setup_.version = abilities_.agent_version;
+  abilities_.agent_version = setup_.note_version(abilities_.agent_version);
   const std::string& name =
       abilities_.agent_name.empty() ? setup_.spec.name : abilities_.agent_name;
   dialect_.is_claude = setup_.is_claude || name.contains("claude");
@@ -171,7 +142,7 @@ Task<AcpAgent::Step> AcpAgent::load_or_begin() {
   options_ = result.options;
   mode_ = result.mode;
   is_loaded_ = true;
-  cost_counted_ = conversation_.cost_usd_so_far;
+  cost_.begin_at(conversation_.cost_usd_so_far);
   co_return std::nullopt;
 }
 
@@ -181,11 +152,8 @@ Task<AcpAgent::Step> AcpAgent::begin_anew() {
   auto answer = co_await std::move(asking);
   if (!answer) co_return std::move(answer.error());
   if (answer->session_id.empty()) {
-    co_return AgentFailure{
-        .kind = Errc::agent_failed,
-        .code = "agent_nonsense",
-        .sentence = fmt::format("{} began a conversation without an id.", setup_.spec.name),
-        .retry_after = {}};
+    co_return agent_failed("agent_nonsense",
+                           fmt::format("{} began a conversation without an id.", setup_.spec.name));
   }
   conversation_.agent_session_id = answer->session_id;
   options_ = std::move(answer->options);
@@ -238,11 +206,8 @@ Task<AcpAgent::Step> AcpAgent::choose_mode() {
   auto chosen = co_await std::move(choosing);
   if (!chosen) co_return std::move(chosen.error());
   if (*chosen) co_return std::nullopt;
-  co_return AgentFailure{
-      .kind = Errc::agent_failed,
-      .code = "agent_error",
-      .sentence = fmt::format("{} does not ask before it acts.", setup_.spec.name),
-      .retry_after = {}};
+  co_return agent_failed("agent_error",
+                         fmt::format("{} does not ask before it acts.", setup_.spec.name));
 }
 
 // Also when the agent says that it is so already: the adapter for Claude tells what the

@@ -157,7 +157,7 @@ on["session/set_config_option"] = on["session/set_mode"] = lambda m: reply(m, {}
 
 TEST_F(AcpOpenTest, AuthenticatesOnlyWhereItIsToldTo) {
   AcpAgent::Setup setup;
-  setup.auth_method = "api-key";
+  setup.spec.auth_method = "api-key";
   start("on['authenticate'] = lambda m: reply(m, {})\n", setup);
   ASSERT_TRUE(open());
   EXPECT_THAT(log(), HasSubstr(R"("method":"authenticate","params":{"methodId":"api-key"})"));

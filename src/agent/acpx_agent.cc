@@ -2,100 +2,32 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/post.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <utility>
 
-#include "agent/acp_agent.h"
 #include "agent/acp_failure.h"
 #include "agent/acpx_failure.h"
-#include "agent/acpx_works.h"
-#include "agent/agent_process.h"
-#include "agent/masking.h"
 #include "base/tokens.h"
 
 namespace clawdforge {
-namespace {
-
-constexpr std::size_t kReadBytes = 64 * 1024;
-// After so many pieces others get their turn: a pipe that is always full would keep the
-// thread for itself.
-constexpr unsigned kPiecesAtOnce = 4;
-constexpr std::size_t kVersionCharacters = 100;
-
-AgentFailure agent_failed(std::string_view code, std::string sentence) {
-  return {
-      .kind = Errc::agent_failed, .code = code, .sentence = std::move(sentence), .retry_after = {}};
-}
-
-}  // namespace
 
 AcpxAgent::AcpxAgent(std::unique_ptr<Child> host, Setup setup)
-    : child_(std::move(host)), setup_(std::move(setup)) {}
-
-AcpxAgent::~AcpxAgent() = default;
-
-ProcessMark AcpxAgent::mark() const { return mark_of(*child_, setup_.boot_id); }
-
-std::string AcpxAgent::error_tail() const {
-  return shown_tail(child_->error_tail(), setup_.secrets);
-}
-
-std::optional<std::int64_t> AcpxAgent::now() const {
-  if (setup_.clock == nullptr) return std::nullopt;
-  return unix_seconds(setup_.clock->now());
-}
-
-// Writing
+    : setup_(std::move(setup)), pipe_(std::move(host), setup_) {}
 
 std::uint32_t AcpxAgent::start(Verb verb, HostOrder order) {
   const std::uint32_t number = ++last_operation_;
   operations_[number].verb = verb;
-  send(host_frame(HostFrameKind::start, number, encode_order(order)));
+  pipe_.send(host_frame(HostFrameKind::start, number, encode_order(order)));
   return number;
-}
-
-void AcpxAgent::send(std::string frame) {
-  if (trouble_ || is_stopped_) return;
-  Works& works = *works_;
-  works.outbox.append(frame);
-  if (works.outbox.size() + works.writing_bytes > kAgentOutboxBytesMax) {
-    end_for(agent_failed("agent_not_reading",
-                         fmt::format("{} does not read what it is sent.", setup_.spec.name)));
-    return;
-  }
-  if (!std::exchange(works.is_writing, true)) works.tasks.spawn(write_out());
-}
-
-Task<void> AcpxAgent::write_out() {
-  Works& works = *works_;
-  while (!works.outbox.empty()) {
-    works.writing_bytes = works.outbox.size();
-    auto writing = child_->write(std::exchange(works.outbox, {}));
-    const auto written = co_await std::move(writing);
-    works.writing_bytes = 0;
-    if (!written) co_return;  // its end is seen by whoever reads
-  }
-  works.is_writing = false;
-}
-
-void AcpxAgent::end_for(AgentFailure trouble) {
-  if (!trouble_) trouble_ = std::move(trouble);
-  child_->let_go();
 }
 
 // Reading
 
 // False: nothing comes any more.
 Task<bool> AcpxAgent::read_more() {
-  if (++works_->pieces % kPiecesAtOnce == 0) {
-    co_await boost::asio::post(co_await boost::asio::this_coro::executor, kAwait);
-  }
-  auto reading = child_->read(kReadBytes);
+  auto reading = pipe_.read();
   const auto piece = co_await std::move(reading);
-  if (!piece || piece->empty()) co_return false;
-  frames_.feed(*piece);
-  co_return true;
+  if (piece) frames_.feed(*piece);
+  co_return piece.has_value();
 }
 
 void AcpxAgent::take_frames(AgentNews& news) {
@@ -114,8 +46,8 @@ void AcpxAgent::take_frames(AgentNews& news) {
     }
   }
   if (frames_.is_broken()) {
-    end_for(agent_failed("agent_nonsense",
-                         fmt::format("What runs {} cannot be understood.", setup_.spec.name)));
+    pipe_.end_for(agent_failed(
+        "agent_nonsense", fmt::format("What runs {} cannot be understood.", setup_.spec.name)));
   }
 }
 
@@ -128,9 +60,9 @@ void AcpxAgent::take_lines(std::uint32_t number, Operation& operation, AgentNews
     }
   }
   if (operation.lines.is_too_long()) {
-    end_for(agent_failed("agent_line_too_long",
-                         fmt::format("{} sent a line of more than {} MiB.", setup_.spec.name,
-                                     kAgentLineBytesMax / (1024 * 1024))));
+    pipe_.end_for(agent_failed("agent_line_too_long",
+                               fmt::format("{} sent a line of more than {} MiB.", setup_.spec.name,
+                                           kAgentLineBytesMax / (1024 * 1024))));
   }
 }
 
@@ -148,9 +80,7 @@ void AcpxAgent::take_traffic(std::uint32_t number, Operation& operation, std::st
       operation.fault = std::move(heard.fault);
       break;
     case Kind::opening:
-      if (const auto& result = heard.message.result; result && setup_.version != nullptr) {
-        *setup_.version = masked_line(result->agent_version, kVersionCharacters);
-      }
+      if (const auto& result = heard.message.result) setup_.note_version(result->agent_version);
       break;
     case Kind::loading:
       if (has_talked_) news.is_resumed = true;
@@ -179,10 +109,7 @@ void AcpxAgent::take_traffic(std::uint32_t number, Operation& operation, std::st
 }
 
 void AcpxAgent::note_event(AcpMessage message, bool is_late, AgentNews& news) {
-  if (message.cost_usd) {
-    cost_told_ = *message.cost_usd;
-    has_cost_ = true;
-  }
+  cost_.note(message);
   AgentEvent event;
   event.json = std::move(message.json);
   event.text = std::move(message.text);
@@ -195,27 +122,8 @@ void AcpxAgent::end_turn(Operation& operation, AcpMessage message, AgentNews& ne
   for (AcpMessage& question : operation.traffic.take_questions()) {
     note_event(std::move(question), false, news);
   }
-  TurnEnd end;
-  if (message.error && is_cancelled_ && message.error->code == kAcpCancelled) {
-    end.stop_reason = "cancelled";
-  } else if (message.error) {
-    end.failure = failure_of(*message.error, setup_.spec, now(), setup_.secrets);
-    end.has_lost_conversation = is_conversation_lost(*message.error);
-  } else if (message.result) {
-    end.stop_reason = message.result->stop_reason;
-    end.usage = message.result->usage;
-    if (end.stop_reason.empty()) {
-      end.failure = agent_failed(
-          "agent_nonsense", fmt::format("{} ended its turn without a reason.", setup_.spec.name));
-    }
-  }
-  if (has_cost_) {
-    // One that has begun to count anew tells less than before.
-    const double before = cost_told_ < cost_counted_ ? 0 : cost_counted_;
-    end.cost_usd = cost_told_ - before;
-    cost_counted_ = cost_told_;
-    has_cost_ = false;
-  }
+  TurnEnd end = turn_end_of(message, is_cancelled_, setup_);
+  end.cost_usd = cost_.take();
   operation.is_over = true;
   turn_ = 0;
   is_cancelled_ = false;
@@ -230,8 +138,8 @@ void AcpxAgent::end_turn(Operation& operation, AcpMessage message, AgentNews& ne
 // with another turn.
 void AcpxAgent::note_end(std::uint32_t number, Operation& operation) {
   if (operation.verb == Verb::control) {
-    if (works_->is_closing) works_->quiet.cancel();
-    return;  // ask() looks at it
+    pipe_.nudge();  // close_session() may wait
+    return;         // ask() looks at it
   }
   if (operation.verb == Verb::cancel) {
     const bool has_worked = operation.answer && operation.answer->is_cancelled;
@@ -240,59 +148,28 @@ void AcpxAgent::note_end(std::uint32_t number, Operation& operation) {
     return;
   }
   if (!operation.is_over && number == turn_) {
-    end_for(operation.fault ? failure_of(*operation.fault, setup_.spec, now(), setup_.secrets)
-                            : failure_of_acpx(setup_.spec, *operation.status));
+    pipe_.end_for(operation.fault
+                      ? failure_of(*operation.fault, setup_.spec, setup_.now(), setup_.secrets)
+                      : failure_of_acpx(setup_.spec, *operation.status));
   }
   operations_.erase(number);
 }
 
-Task<void> AcpxAgent::await_end() {
-  auto ending = child_->exit();
-  works_->status = co_await std::move(ending);
-  works_->ended.cancel();
-  works_->farewell.cancel();
-}
-
-// The host's output has ended, or we have ended it.
-Task<AgentFailure> AcpxAgent::cause_of_end() {
-  Works& works = *works_;
-  const auto is_known = [&] { return trouble_ || is_stopped_ || works.status; };
-  if (!is_known()) {
-    works.ended.expires_after(kAgentWindDownMax);
-    co_await works.ended.async_wait(kAwait);
-  }
-  if (!is_known()) {
-    child_->let_go();
-    works.ended.expires_at(Timer::time_point::max());
-    while (!is_known()) co_await works.ended.async_wait(kAwait);
-  }
-  if (trouble_) co_return *trouble_;
-  co_return failure_of_end(setup_.spec, works.status);
-}
-
 Task<AgentNews> AcpxAgent::next() {
-  struct Presence {
-    Works& works;
-    explicit Presence(Works& all) : works(all) { works.is_reading = true; }
-    ~Presence() {
-      works.is_reading = false;
-      works.quiet.cancel();
-    }
-  };
   AgentNews news;
-  if (works_->is_finishing) {  // which reads by itself
+  if (is_finishing_) {  // which reads by itself
     if (!death_) death_ = failure_of_end(setup_.spec, std::nullopt);
     news.death = death_;
     co_return news;
   }
-  const Presence presence(*works_);
+  const AgentPipe::Presence presence(pipe_);
   while (news.events.empty() && !news.is_resumed && !death_) {
     take_frames(news);
     if (!news.events.empty() || news.is_resumed) break;
     auto reading = read_more();
     const bool has_more = co_await std::move(reading);
     if (has_more) continue;
-    auto finding = cause_of_end();
+    auto finding = pipe_.cause_of_end();
     death_ = co_await std::move(finding);
   }
   if (news.events.empty() && !news.is_resumed) news.death = death_;
@@ -322,38 +199,15 @@ void AcpxAgent::begin_cancel() {
   start(Verb::cancel, acpx_cancel(call_));
 }
 
-void AcpxAgent::stop() {
-  is_stopped_ = true;
-  child_->let_go();
-  if (!works_) return;
-  works_->ended.cancel();
-  works_->farewell.cancel();
-}
-
 Task<void> AcpxAgent::finish(bool is_for_good) {
-  if (works_) works_->is_finishing = true;
-  if (works_ && is_for_good && !record_id_.empty()) {
+  is_finishing_ = true;
+  if (is_for_good && !record_id_.empty()) {
     auto closing = close_session();
     co_await std::move(closing);
   }
   // The host ends by itself then, and the launcher ends what it leaves.
-  child_->close_input();
-  if (works_ && !works_->status && !is_stopped_ && !trouble_) {
-    works_->farewell.expires_after(kAgentWindDownMax);
-    co_await works_->farewell.async_wait(kAwait);
-  }
-  is_stopped_ = true;
-  child_->let_go();
-  if (works_) {
-    works_->is_opening = false;
-    works_->deadline.cancel();
-    works_->ended.cancel();
-    auto joining = works_->tasks.join();
-    co_await std::move(joining);
-    while (works_->is_reading) co_await works_->quiet.async_wait(kAwait);
-  }
-  auto going = child_->gone();
-  co_await std::move(going);
+  auto ending = pipe_.wind_down();
+  co_await std::move(ending);
 }
 
 }  // namespace clawdforge

@@ -16,12 +16,12 @@
 #include <string>
 #include <vector>
 
+#include "agent/acp_turn.h"
 #include "agent/acpx_command.h"
 #include "agent/acpx_line.h"
+#include "agent/agent_pipe.h"
 #include "agent/line_reader.h"
 #include "agent/session_agent.h"
-#include "base/clock.h"
-#include "process/child.h"
 #include "process/host_wire.h"
 
 namespace clawdforge {
@@ -33,32 +33,24 @@ inline constexpr int kAcpxCancelsMax = 10;
 
 class AcpxAgent final : public SessionAgent {
  public:
-  struct Setup {
-    AgentSpec spec;
-    std::string program;                          // acpx
-    std::chrono::milliseconds start_max{60'000};  // for each step of open()
-    const Clock* clock = nullptr;                 // to read a limit's end by; may be null
-    std::string* version = nullptr;               // where to note what the agent calls its version
-    std::vector<std::string> secrets;
-    std::string boot_id;
+  struct Setup : AgentSetup {
+    std::string program;  // acpx
   };
 
   // `host` is a program host in the session's directory.
   AcpxAgent(std::unique_ptr<Child> host, Setup setup);
-  ~AcpxAgent() override;
 
-  ProcessMark mark() const override;
+  ProcessMark mark() const override { return pipe_.mark(); }
   Task<Opening> open(Conversation conversation) override;
   void begin_turn(std::string prompt) override;
   Task<AgentNews> next() override;
   void cancel() override;
   void answer(std::string, std::optional<std::string>) override {}  // acpx has answered
-  void stop() override;
+  void stop() override { pipe_.stop(); }
   Task<void> finish(bool is_for_good) override;
-  std::string error_tail() const override;
+  std::string error_tail() const override { return pipe_.error_tail(); }
 
  private:
-  struct Works;  // what runs beside
   using Step = std::optional<AgentFailure>;
   enum class Verb { control, prompt, cancel };
   // One acpx process.
@@ -78,13 +70,10 @@ class AcpxAgent final : public SessionAgent {
   Task<Step> open_session();
   Task<Step> choose_effort();
   Task<Answered> ask(HostOrder order);
-  Task<void> watch_deadline();
   Task<void> close_session();
   Task<void> limit_close();
 
   std::uint32_t start(Verb verb, HostOrder order);
-  void send(std::string frame);
-  Task<void> write_out();
   Task<bool> read_more();
   void take_frames(AgentNews& news);
   void take_lines(std::uint32_t number, Operation& operation, AgentNews& news);
@@ -94,14 +83,9 @@ class AcpxAgent final : public SessionAgent {
   void note_event(AcpMessage message, bool is_late, AgentNews& news);
   void end_turn(Operation& operation, AcpMessage message, AgentNews& news);
   void begin_cancel();
-  Task<AgentFailure> cause_of_end();
-  Task<void> await_end();
-  void end_for(AgentFailure trouble);
-  std::optional<std::int64_t> now() const;
 
-  std::unique_ptr<Child> child_;
   const Setup setup_;
-  std::unique_ptr<Works> works_;  // from open() on
+  AgentPipe pipe_;
   AcpxCall call_;
   std::string config_;      // the file of the MCP servers; empty: none
   std::string record_id_;   // acpx's own
@@ -117,13 +101,11 @@ class AcpxAgent final : public SessionAgent {
   bool is_cancelled_ = false;
   int cancels_ = 0;
   std::string session_id_;  // the agent's own; it changes when the agent begins anew
-  double cost_told_ = 0;
-  double cost_counted_ = 0;
-  bool has_cost_ = false;
+  TurnCost cost_;
 
-  std::optional<AgentFailure> trouble_;  // why we have ended it
+  std::optional<Timer> close_limit_;  // while acpx closes its session
+  bool is_finishing_ = false;
   std::optional<AgentFailure> death_;
-  bool is_stopped_ = false;
 };
 
 }  // namespace clawdforge

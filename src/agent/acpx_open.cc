@@ -2,19 +2,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/this_coro.hpp>
 #include <utility>
 
+#include "agent/acpx_agent.h"
 #include "agent/acpx_failure.h"
-#include "agent/acpx_works.h"
 #include "base/tokens.h"
 
 namespace clawdforge {
 
 Task<Opening> AcpxAgent::open(Conversation conversation) {
-  works_ = std::make_unique<Works>(co_await boost::asio::this_coro::executor);
-  works_->tasks.spawn(await_end());
-  works_->tasks.spawn(watch_deadline());
+  pipe_.begin_opening();
   call_ = {.program = setup_.program,
            .agent = setup_.spec.command,
            .conversation = std::move(conversation)};
@@ -25,30 +22,13 @@ Task<Opening> AcpxAgent::open(Conversation conversation) {
   }
   auto opening = open_in_steps();
   auto failure = co_await std::move(opening);
-  works_->is_opening = false;
-  works_->deadline.cancel();
+  pipe_.end_opening();
   if (failure) co_return std::unexpected(std::move(*failure));
   // Whether the agent can load is for acpx to know; it keeps the record in any case.
   co_return Opened{.agent_session_id = fmt::format("{}{}", kAcpxIdPrefix, record_id_),
                    .is_loaded = is_loaded_,
                    .can_load = true,
                    .version = setup_.version == nullptr ? "" : *setup_.version};
-}
-
-// Each step sets the deadline anew, which wakes this one up.
-Task<void> AcpxAgent::watch_deadline() {
-  Works& works = *works_;
-  while (works.is_opening) {
-    const auto [error] = co_await works.deadline.async_wait(kAwait);
-    if (error || !works.is_opening || works.deadline.expiry() > Timer::clock_type::now()) continue;
-    end_for({.kind = Errc::timed_out,
-             .code = "agent_start_timeout",
-             .sentence = fmt::format(
-                 "{} did not answer within {} s while it was started.", setup_.spec.name,
-                 std::chrono::ceil<std::chrono::seconds>(setup_.start_max).count()),
-             .retry_after = {}});
-    co_return;
-  }
 }
 
 Task<AcpxAgent::Step> AcpxAgent::open_in_steps() {
@@ -69,20 +49,18 @@ Task<AcpxAgent::Step> AcpxAgent::open_session() {
   if (!answer) co_return std::move(answer.error());
   if (const auto& fault = answer->fault) {
     if (auto failure = model_failure(*fault, setup_.spec, conversation.model)) co_return failure;
-    co_return failure_of(*fault, setup_.spec, now(), setup_.secrets);
+    co_return failure_of(*fault, setup_.spec, setup_.now(), setup_.secrets);
   }
   record_id_ = answer->record_id;
   if (record_id_.empty()) {
-    co_return AgentFailure{
-        .kind = Errc::agent_failed,
-        .code = "agent_nonsense",
-        .sentence = fmt::format("acpx began a session of {} without an id.", setup_.spec.name),
-        .retry_after = {}};
+    co_return agent_failed(
+        "agent_nonsense",
+        fmt::format("acpx began a session of {} without an id.", setup_.spec.name));
   }
   is_loaded_ = is_known && !answer->is_created;
   has_talked_ = is_loaded_;
   owes_system_ = !is_loaded_ && !conversation.system.empty();
-  if (is_loaded_) cost_counted_ = conversation.cost_usd_so_far;
+  if (is_loaded_) cost_.begin_at(conversation.cost_usd_so_far);
   co_return std::nullopt;
 }
 
@@ -109,13 +87,13 @@ Task<AcpxAgent::Step> AcpxAgent::choose_effort() {
   if (!answer) co_return std::move(answer.error());
   const auto& fault = answer->fault;
   if (!fault) co_return std::nullopt;
-  AgentFailure failure = failure_of(*fault, setup_.spec, now(), setup_.secrets);
+  AgentFailure failure = failure_of(*fault, setup_.spec, setup_.now(), setup_.secrets);
   co_return failure.code == "agent_error" ? not_supported : failure;
 }
 
 // Runs one control command to its end. Whatever it says is an answer.
 Task<AcpxAgent::Answered> AcpxAgent::ask(HostOrder order) {
-  works_->deadline.expires_after(setup_.start_max);
+  pipe_.begin_step();
   const std::uint32_t number = start(Verb::control, std::move(order));
   AgentNews nothing;  // no turn is under way
   bool has_more = true;
@@ -128,7 +106,7 @@ Task<AcpxAgent::Answered> AcpxAgent::ask(HostOrder order) {
   Operation operation = std::move(operations_[number]);
   operations_.erase(number);
   if (!operation.status) {
-    auto finding = cause_of_end();
+    auto finding = pipe_.cause_of_end();
     co_return std::unexpected(co_await std::move(finding));
   }
   if (operation.answer) co_return std::move(*operation.answer);
@@ -138,18 +116,16 @@ Task<AcpxAgent::Answered> AcpxAgent::ask(HostOrder order) {
 // Politely, within its time: the agent is told, and acpx's queue owner ends. What acpx
 // answers does not matter, and a session that it does not know is closed as well.
 Task<void> AcpxAgent::close_session() {
-  Works& works = *works_;
-  if (works.status || is_stopped_ || trouble_) co_return;
-  works.is_closing = true;
-  works.tasks.spawn(limit_close());
+  if (pipe_.is_ending()) co_return;
+  close_limit_.emplace(pipe_.executor(), kAcpxCloseMax);
+  pipe_.spawn(limit_close());
   const std::uint32_t number = start(Verb::control, acpx_close(call_));
-  const auto is_over = [&] {
-    return is_stopped_ || trouble_ || works.status || operations_[number].status;
-  };
+  const auto is_over = [&] { return pipe_.is_ending() || operations_[number].status; };
   AgentNews unheard;
   while (!is_over()) {
-    if (works.is_reading) {
-      co_await works.quiet.async_wait(kAwait);
+    if (pipe_.is_read()) {
+      auto waiting = pipe_.wait_for_nudge();
+      co_await std::move(waiting);
       continue;
     }
     take_frames(unheard);
@@ -159,18 +135,12 @@ Task<void> AcpxAgent::close_session() {
     const bool has_more = co_await std::move(reading);
     if (!has_more) break;
   }
-  works.is_closing = false;
-  works.farewell.cancel();
+  close_limit_->cancel();
 }
 
 Task<void> AcpxAgent::limit_close() {
-  Works& works = *works_;
-  works.farewell.expires_after(kAcpxCloseMax);
-  const auto [error] = co_await works.farewell.async_wait(kAwait);
-  if (error || !works.is_closing) co_return;
-  is_stopped_ = true;
-  child_->let_go();
-  works.quiet.cancel();
+  const auto [error] = co_await close_limit_->async_wait(kAwait);
+  if (!error) pipe_.stop();
 }
 
 }  // namespace clawdforge

@@ -106,26 +106,19 @@ Result<std::unique_ptr<SessionAgent>> Agents::start(const AgentSpec& spec, std::
   }
   auto child = spawner_.spawn(plan);
   if (!child) return std::unexpected(std::move(child.error()));
+  AgentSetup setup{.spec = spec,
+                   .start_max = options_.start_max,
+                   .clock = options_.clock,
+                   .version = &versions_[spec.name],
+                   .secrets = secrets_in(plan.environment),
+                   .boot_id = boot_id_};
   if (spec.protocol == AgentProtocol::acpx) {
-    AcpxAgent::Setup setup{.spec = spec,
-                           .program = options_.acpx_program,
-                           .start_max = options_.start_max,
-                           .clock = options_.clock,
-                           .version = &versions_[spec.name],
-                           .secrets = secrets_in(plan.environment),
-                           .boot_id = boot_id_};
-    return std::make_unique<AcpxAgent>(std::move(*child), std::move(setup));
+    return std::make_unique<AcpxAgent>(std::move(*child),
+                                       AcpxAgent::Setup{std::move(setup), options_.acpx_program});
   }
-  AcpAgent::Setup setup{.spec = spec,
-                        .is_claude = is_claude(spec),
-                        .owner_settings = options_.owner_settings,
-                        .start_max = options_.start_max,
-                        .auth_method = spec.auth_method,
-                        .clock = options_.clock,
-                        .version = &versions_[spec.name],
-                        .secrets = secrets_in(plan.environment),
-                        .boot_id = boot_id_};
-  return std::make_unique<AcpAgent>(std::move(*child), std::move(setup));
+  return std::make_unique<AcpAgent>(
+      std::move(*child),
+      AcpAgent::Setup{std::move(setup), is_claude(spec), options_.owner_settings});
 }
 
 }  // namespace clawdforge

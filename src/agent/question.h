@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -33,6 +34,10 @@ struct AgentFailure {
   std::string sentence;                 // for the caller: masked, at most 500 characters
   std::chrono::seconds retry_after{0};  // zero: not known
 };
+
+inline AgentFailure agent_failed(std::string_view code, std::string sentence) {
+  return {Errc::agent_failed, code, std::move(sentence), {}};
+}
 
 inline AgentFailure failure_from(const Error& error) {
   return {error.kind, error.code, error.message, error.retry_after};

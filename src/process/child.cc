@@ -105,6 +105,8 @@ Child::Child(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Child::~Child() { let_go(); }
 
+IoExecutor Child::executor() const { return parts_->changed.get_executor(); }
+
 ProcessId Child::id() const {
   // While it is not reaped, its id is nobody else's.
   if (parts_->start_time == 0 && !parts_->is_gone) parts_->start_time = start_time_of(parts_->pid);

@@ -51,6 +51,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   ProcessId id() const;
+  IoExecutor executor() const;
 
   // To its standard input. Waits while the pipe is full. Errc::gone when the program
   // does not read any more; that is no failure of the program.
