@@ -10,12 +10,13 @@
 namespace clawdforge {
 using std::chrono::steady_clock;
 
-LiveSession::LiveSession(Surroundings surroundings, std::shared_ptr<Feed> feed, Session session)
-    : around_(std::move(surroundings)),
+LiveSession::LiveSession(const House& house, std::shared_ptr<Feed> feed, Session session)
+    : house_(house),
+      around_(house.around),
       session_(std::move(session)),
-      journal_(around_.executor, around_.tasks, around_.ledger, around_.clock, around_.log,
+      journal_(around_.executor, house_.tasks, around_.ledger, around_.clock, around_.log,
                std::move(feed), session_.id, session_.app),
-      questions_(around_.executor, around_.permission_timeout,
+      questions_(around_.executor, house_.options.permission_timeout,
                  [this](const OpenQuestion& question, const Decision& decision,
                         std::string_view by) { resolve(question, decision, by); }),
       last_active_(steady_clock::now()),
@@ -54,7 +55,7 @@ Result<std::shared_ptr<LiveTurn>> LiveSession::enqueue(TurnRequest request,
     if (self && late) self->note_deadline(late);
   });
   waiting_.push_back(turn);
-  if (!std::exchange(is_working_, true)) around_.tasks.spawn(work());
+  if (!std::exchange(is_working_, true)) house_.tasks.spawn(work());
   return turn;
 }
 
@@ -77,7 +78,7 @@ void LiveSession::note_deadline(const std::shared_ptr<LiveTurn>& turn) {
 void LiveSession::drop_waiting(std::shared_ptr<LiveTurn> turn, TurnStop reason) {
   waiting_.erase(std::ranges::find(waiting_, turn));
   conclude(*turn, std::nullopt, failure_of(reason, *turn));
-  around_.tasks.spawn(settle(turn));
+  house_.tasks.spawn(settle(turn));
 }
 
 void LiveSession::stop_turn(const std::shared_ptr<LiveTurn>& turn, TurnStop reason) {
@@ -92,7 +93,7 @@ void LiveSession::stop_turn(const std::shared_ptr<LiveTurn>& turn, TurnStop reas
   questions_.cancel();
   if (agent_ && !is_closing) agent_->cancel();
   turn->patience =
-      steady_clock::now() + (is_closing ? steady_clock::duration{} : around_.cancel_grace);
+      steady_clock::now() + (is_closing ? steady_clock::duration{} : house_.options.cancel_grace);
   turn->changed.cancel();
 }
 
@@ -142,7 +143,7 @@ Task<void> LiveSession::ended() {
 
 void LiveSession::note_quiet() {
   quiet_.cancel();
-  if (is_quiet()) around_.on_quiet(*this);
+  if (is_quiet()) house_.on_quiet(*this);
 }
 
 }  // namespace clawdforge

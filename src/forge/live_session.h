@@ -15,19 +15,14 @@
 #include <optional>
 #include <string>
 
-#include "agent/agents.h"
 #include "base/async.h"
-#include "base/ids.h"
-#include "base/log.h"
-#include "base/metrics.h"
 #include "base/task_group.h"
 #include "base/timer.h"
 #include "forge/live_turn.h"
 #include "forge/pool.h"
 #include "forge/questions.h"
 #include "forge/session_journal.h"
-#include "ledger/ledger.h"
-#include "workspace/session_dirs.h"
+#include "forge/session_surroundings.h"
 
 namespace clawdforge {
 
@@ -38,26 +33,17 @@ inline constexpr std::chrono::seconds kLateMax{5};
 
 class LiveSession : public std::enable_shared_from_this<LiveSession> {
  public:
-  struct Surroundings {
-    IoExecutor executor;
+  // What all live sessions share; outlives them.
+  struct House {
+    const SessionSurroundings& around;
+    const SessionOptions& options;
     TaskGroup& tasks;
-    Ledger& ledger;
-    Agents& agents;
-    SessionDirs& dirs;
     Pool& places;
-    const Clock& clock;
-    IdSource& ids;
-    Log& log;
-    Metrics& metrics;
-    std::string instance_id;
-    std::chrono::milliseconds cancel_grace;
-    std::chrono::seconds first_sign_max;
-    std::chrono::seconds permission_timeout;
     std::function<void()> make_room;                   // somebody waits for a place
     std::function<void(const LiveSession&)> on_quiet;  // nothing is under way any more
   };
 
-  LiveSession(Surroundings surroundings, std::shared_ptr<Feed> feed, Session session);
+  LiveSession(const House& house, std::shared_ptr<Feed> feed, Session session);
   ~LiveSession();
   LiveSession(const LiveSession&) = delete;
   LiveSession& operator=(const LiveSession&) = delete;
@@ -131,7 +117,8 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   std::optional<AgentFailure> failure_of(TurnStop reason, const LiveTurn& turn) const;
   void note_quiet();
 
-  Surroundings around_;
+  const House& house_;
+  const SessionSurroundings& around_;
   Session session_;
   SessionJournal journal_;
   Questions questions_;

@@ -25,10 +25,10 @@ Task<std::optional<AgentFailure>> LiveSession::start(AuditEvent created) {
   auto starting = start_agent(std::move(created));
   auto failure = co_await std::move(starting);
   if (!failure && !waiting_.empty() && !is_ending()) {
-    around_.tasks.spawn(work());
+    house_.tasks.spawn(work());
   } else {
     is_working_ = false;
-    if (around_.places.waiting() > 0) around_.make_room();
+    if (house_.places.waiting() > 0) house_.make_room();
   }
   note_quiet();
   co_return failure;
@@ -85,10 +85,10 @@ Task<std::optional<AgentFailure>> LiveSession::start_agent(std::optional<AuditEv
 }
 
 Task<std::optional<AgentFailure>> LiveSession::take_place() {
-  auto entered = around_.places.enter(session_.app, std::nullopt);
+  auto entered = house_.places.enter(session_.app, std::nullopt);
   if (!entered) co_return failure_from(entered.error());
   place_ = std::move(*entered);
-  if (!place_->is_granted()) around_.make_room();
+  if (!place_->is_granted()) house_.make_room();
   auto waiting = place_->settled();
   co_await std::move(waiting);
   if (!place_->is_granted()) co_return never_started();
@@ -127,7 +127,7 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
   if (!failure && (is_interrupted_ || is_ending())) failure = never_started();
   if (failure) {
     ++leaving_;
-    around_.tasks.spawn(see_off(std::move(agent), std::move(place_)));
+    house_.tasks.spawn(see_off(std::move(agent), std::move(place_)));
     co_return failure;
   }
   is_loaded_ = opened->is_loaded;
@@ -135,7 +135,7 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
   last_turn_ = 0;
   last_active_ = steady_clock::now();
   agent_ = std::move(agent);
-  around_.tasks.spawn(listen(agent_));
+  house_.tasks.spawn(listen(agent_));
   co_return std::nullopt;
 }
 
@@ -244,7 +244,7 @@ void LiveSession::end_agent() {
   if (!agent_) return;
   questions_.cancel();
   ++leaving_;
-  around_.tasks.spawn(see_off(std::exchange(agent_, nullptr), std::move(place_)));
+  house_.tasks.spawn(see_off(std::exchange(agent_, nullptr), std::move(place_)));
 }
 
 Task<void> LiveSession::see_off(std::shared_ptr<SessionAgent> agent, std::unique_ptr<Slot> place) {

@@ -59,7 +59,7 @@ Task<void> LiveSession::work() {
   }
   if (is_ending()) end_agent();
   is_working_ = false;
-  if (around_.places.waiting() > 0) around_.make_room();
+  if (house_.places.waiting() > 0) house_.make_room();
   note_quiet();
 }
 
@@ -68,7 +68,7 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
   auto failure = co_await std::move(preparing);
   if (!failure && turn->stop == TurnStop::none && agent_) {
     turn->is_begun = true;
-    turn->patience = steady_clock::now() + around_.first_sign_max;
+    turn->patience = steady_clock::now() + house_.options.first_sign_max;
     last_turn_ = turn->index;
     agent_->begin_turn(std::move(turn->request.prompt));
     auto waiting = await_end(turn);
@@ -187,7 +187,7 @@ std::optional<AgentFailure> LiveSession::failure_of(TurnStop reason, const LiveT
       return AgentFailure{Errc::timed_out,
                           "agent_stalled",
                           fmt::format("{} said nothing within {} seconds", session_.agent,
-                                      around_.first_sign_max.count()),
+                                      house_.options.first_sign_max.count()),
                           {}};
     case TurnStop::closed:
       return AgentFailure{Errc::gone, "session_closed", "The session was closed.", {}};

@@ -62,28 +62,15 @@ Sessions::Sessions(Surroundings surroundings, Options options)
               around_.metrics.gauge("clawdforge_agents_waiting",
                                     "Sessions that wait for a place "
                                     "for their agent.")),
-      tasks_(around_.executor) {}
+      tasks_(around_.executor),
+      house_{.around = around_,
+             .options = options_,
+             .tasks = tasks_,
+             .places = places_,
+             .make_room = [this] { make_room(); },
+             .on_quiet = [this](const LiveSession& quiet) { forget(quiet); }} {}
 
 Sessions::~Sessions() = default;
-
-LiveSession::Surroundings Sessions::surroundings() {
-  return {.executor = around_.executor,
-          .tasks = tasks_,
-          .ledger = around_.ledger,
-          .agents = around_.agents,
-          .dirs = around_.dirs,
-          .places = places_,
-          .clock = around_.clock,
-          .ids = around_.ids,
-          .log = around_.log,
-          .metrics = around_.metrics,
-          .instance_id = around_.instance_id,
-          .cancel_grace = options_.cancel_grace,
-          .first_sign_max = options_.first_sign_max,
-          .permission_timeout = options_.permission_timeout,
-          .make_room = [this] { make_room(); },
-          .on_quiet = [this](const LiveSession& quiet) { forget(quiet); }};
-}
 
 Sessions::Entry Sessions::entry_of(std::string_view id) const {
   const auto found = live_.find(id);
@@ -94,7 +81,7 @@ Sessions::Entry Sessions::entry_for(Session session) {
   if (auto known = entry_of(session.id)) return known;
   const std::string id = session.id;
   auto feed = feed_for(session);
-  auto entry = std::make_shared<LiveSession>(surroundings(), std::move(feed), std::move(session));
+  auto entry = std::make_shared<LiveSession>(house_, std::move(feed), std::move(session));
   live_.emplace(id, entry);
   return entry;
 }

@@ -7,7 +7,6 @@
 // longest is put to sleep, and wakes with its conversation at its next turn.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,22 +14,15 @@
 #include <string>
 #include <vector>
 
-#include "agent/agents.h"
 #include "base/async.h"
 #include "base/departure.h"
-#include "base/ids.h"
-#include "base/log.h"
-#include "base/metrics.h"
 #include "base/task_group.h"
 #include "forge/event_reader.h"
 #include "forge/feed.h"
 #include "forge/live_session.h"
 #include "forge/pool.h"
+#include "forge/session_surroundings.h"
 #include "forge/turn.h"
-#include "forge/uploads.h"
-#include "ledger/ledger.h"
-#include "workspace/acpx_records.h"
-#include "workspace/session_dirs.h"
 
 namespace clawdforge {
 
@@ -57,29 +49,8 @@ struct TurnStream {
 
 class Sessions {
  public:
-  struct Surroundings {
-    IoExecutor executor;
-    Ledger& ledger;
-    Agents& agents;
-    Uploads& uploads;
-    SessionDirs& dirs;
-    AcpxRecords& acpx_records;
-    const Clock& clock;
-    IdSource& ids;
-    Log& log;
-    Metrics& metrics;
-    std::string instance_id;
-  };
-  struct Options {
-    SessionLimits limits;
-    std::size_t agents_max = 0;
-    PermissionMode permission_mode = PermissionMode::approve_reads;
-    std::chrono::milliseconds cancel_grace{};
-    std::chrono::seconds start_max{};       // to wait for a place when a session is made
-    std::chrono::seconds first_sign_max{};  // from a prompt to the agent's first word
-    std::chrono::seconds permission_timeout{};
-    std::size_t reader_bytes_max = 0;  // how far a reader may fall behind
-  };
+  using Surroundings = SessionSurroundings;
+  using Options = SessionOptions;
 
   Sessions(Surroundings surroundings, Options options);
   ~Sessions();
@@ -157,7 +128,6 @@ class Sessions {
                                           TurnRequest request);
   std::shared_ptr<Feed> feed_for(const Session& session);
   void end_feed(const std::string& id, FeedEnd reason);
-  LiveSession::Surroundings surroundings();
   Entry entry_for(Session session);
   Entry entry_of(std::string_view id) const;
   Async<void> start_first(Entry live, Departure* departure);
@@ -175,6 +145,7 @@ class Sessions {
   const Options options_;
   Pool places_;
   TaskGroup tasks_;
+  const LiveSession::House house_;
   std::map<std::string, Entry, std::less<>> live_;  // what runs, or has something under way
   std::map<std::string, std::weak_ptr<Feed>, std::less<>> feeds_;
   bool are_tails_over_ = false;
