@@ -4,7 +4,6 @@
 // from any thread. One of the two files with a mutex.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -58,7 +57,7 @@ class Log {
   const LogLevel level_;
   const LogFormat format_;
   mutable Mutex mutex_;
-  std::condition_variable_any filled_;
+  Condition filled_;
   std::string lines_ GUARDED_BY(mutex_);  // not yet written
   std::int64_t lines_dropped_ GUARDED_BY(mutex_) = 0;
   bool is_ending_ GUARDED_BY(mutex_) = false;

@@ -2,7 +2,6 @@
 // a full one refuses, it never waits. One of the two files with a mutex.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <mutex>
 #include <optional>
@@ -57,7 +56,7 @@ class Mailbox {
  private:
   const std::size_t capacity_max_;
   mutable Mutex mutex_;
-  std::condition_variable_any filled_;
+  Condition filled_;
   std::vector<T> values_ GUARDED_BY(mutex_);
   bool closed_ GUARDED_BY(mutex_) = false;
 };
