@@ -107,9 +107,11 @@ std::string install_hint(const std::string& name, AgentProtocol protocol) {
 AgentSpec from_table(const std::string& name, const AgentTable& table, AgentSpec known) {
   AgentSpec spec = std::move(known);
   spec.name = name;
-  spec.protocol = table.protocol;
-  spec.command = table.command;
-  spec.env = table.env;
+  if (!table.command.empty()) {
+    spec.protocol = table.protocol;
+    spec.command = table.command;
+  }
+  spec.env.insert(spec.env.end(), table.env.begin(), table.env.end());
   spec.set_env = table.set_env;
   spec.permission_mode = table.permission_mode;
   spec.auth_method = table.auth_method;

@@ -11,6 +11,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Pair;
 
 // Finds these in /opt.
 ProgramFinder finder(std::set<std::string> names) {
@@ -62,14 +64,19 @@ TEST(AgentSpecs, ClaudeGoesThroughAcpxOnlyWhereItsAdapterIsAbsent) {
   EXPECT_EQ(spec_of(agent_specs(config(), finder({})), "claude").protocol, AgentProtocol::acp);
 }
 
-TEST(AgentSpecs, ATableTakesThePlaceOfABuiltInAgent) {
+TEST(AgentSpecs, ATableChangesABuiltInAgent) {
   Config given = config();
   given.agents["codex"].command = {"my-codex"};
+  given.agents["codex"].env = {"MY_KEY"};
+  given.agents["claude"].set_env = {{"API_TIMEOUT_MS", "9"}};
   given.agents["mine"].protocol = AgentProtocol::acpx;
   given.agents["mine"].command = {"kimi"};
   const auto specs = agent_specs(given, finder({"my-codex", "codex-acp"}));
   EXPECT_THAT(spec_of(specs, "codex").command, ElementsAre("my-codex"));
   EXPECT_THAT(spec_of(specs, "codex").login_hint, HasSubstr("codex login"));
+  EXPECT_THAT(spec_of(specs, "codex").env, IsSupersetOf({"OPENAI_API_KEY", "MY_KEY"}));
+  EXPECT_THAT(spec_of(specs, "claude").command, ElementsAre("claude-agent-acp"));
+  EXPECT_THAT(spec_of(specs, "claude").set_env, ElementsAre(Pair("API_TIMEOUT_MS", "9")));
   EXPECT_THAT(spec_of(specs, "mine").install_hint, HasSubstr("npm install -g acpx"));
 }
 

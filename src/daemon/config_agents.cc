@@ -9,6 +9,12 @@
 namespace clawdforge {
 namespace {
 
+// By the name of its table.
+bool is_built_in_agent(std::string_view table) {
+  return table == "agents.claude" || table == "agents.codex" || table == "agents.gemini" ||
+         table == "agents.opencode";
+}
+
 // Parses one table [agents.NAME].
 class AgentReader {
  public:
@@ -28,7 +34,8 @@ class AgentReader {
       return refuse_config(fmt::format("{} is wrong: {}",
                                        in_file(name_ + "." + *known, file_, key.source()), fault));
     }
-    if (agent_.command.empty()) {
+    // A built-in agent has one; which protocol that speaks is not for the file to say.
+    if (agent_.command.empty() && (!is_built_in_agent(name_) || table.contains("protocol"))) {
       return refuse_config(fmt::format("{} has no command: it needs one like [\"my-agent\"].",
                                        in_file(name_, file_, table.source())));
     }

@@ -43,8 +43,10 @@ std::vector<Config::Line> config_lines(const Config& config,
     const auto add = [&](std::string_view key, std::string value) {
       lines.push_back({fmt::format("agents.{}.{}", name, key), std::move(value), agents_source});
     };
-    add("protocol", toml_string(choice_name(agent.protocol, kAgentProtocols)));
-    add("command", toml_array(agent.command));
+    if (!agent.command.empty()) {
+      add("protocol", toml_string(choice_name(agent.protocol, kAgentProtocols)));
+      add("command", toml_array(agent.command));
+    }
     if (!agent.env.empty()) add("env", toml_array(agent.env));
     if (!agent.set_env.empty()) add("set_env", toml_variables(agent.set_env));
     if (agent.permission_mode) {

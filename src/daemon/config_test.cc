@@ -447,6 +447,9 @@ TEST(ConfigAgents, AreRefusedWithKeyAndLine) {
         "[agents.x]\ncommand = [1]", "[agents.x]\ncommand = [\"a\\u0000\"]", "[agents.x]\n"}) {
     EXPECT_THAT(refusal(nothing(), toml), HasSubstr("agents.x")) << toml;
   }
+  EXPECT_THAT(refusal(nothing(), "[agents.claude]\nprotocol = \"acpx\""), HasSubstr("no command"));
+  EXPECT_EQ(loaded(nothing(), "[agents.claude]\nenv = [\"A\"]").agents.at("claude").command.size(),
+            0U);
   EXPECT_THAT(refusal(nothing(), "[agents.\"a b\"]\ncommand = [\"x\"]"),
               HasSubstr("is no name for an agent"));
 }
