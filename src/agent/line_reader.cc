@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/free_memory.h"
+
 namespace clawdforge {
 
 void LineReader::feed(std::string piece) {
@@ -26,13 +28,13 @@ std::optional<std::string_view> LineReader::next() {
   if (is_rest) end = buffer_.size();
   if (end - begin_ > bytes_max_) {
     is_too_long_ = true;
-    buffer_ = {};
+    free_memory(buffer_);
     return std::nullopt;
   }
   if (is_rest && (!is_finished_ || begin_ == end)) {
     searched_ = end;
     if (begin_ == end) {
-      buffer_ = {};
+      free_memory(buffer_);
       begin_ = 0;
       searched_ = 0;
     }

@@ -1,11 +1,15 @@
 #include "http/connection.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <type_traits>
 
+#include "base/free_memory.h"
 #include "base/tokens.h"
 #include "http/caller_watch.h"
 #include "http/pulled_body.h"
@@ -24,6 +28,11 @@ constexpr std::size_t kLingerBytesMax = 1024 * 1024;  // read after the last ans
 constexpr std::chrono::seconds kLingerMax{2};
 constexpr int kExchangesInARowMax = 32;  // of one pipelining caller, then others have a turn
 constexpr std::size_t kLoggedPathBytesMax = 200;
+// Of a stream, given to the kernel and not sent: beyond that its reader is behind, and what
+// it has not read is in the journal, not in memory.
+constexpr int kStreamUnsentBytesMax = 256 * 1024;
+// While we drain: for one write to be taken by the caller.
+constexpr std::chrono::seconds kDrainStallMax{5};
 
 constexpr Fault kFull{503, "too_many_connections",
                       "The gateway has all the connections it takes; try again shortly."};
@@ -51,7 +60,14 @@ void Connection::expire(SteadyTime now) {
     socket().cancel(ignored);
     return;
   }
+  // Else the kernel would keep for a minute what nobody reads.
+  error_code ignored;
+  if (phase_ == Phase::writing) socket().set_option(TcpSocket::linger(true, 0), ignored);
   close();
+}
+
+void Connection::hasten() {
+  if (phase_ == Phase::writing) until_ = std::min(until_, steady_clock::now() + kDrainStallMax);
 }
 
 void Connection::close_if_idle() {
@@ -94,7 +110,8 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
                                 Admission* admission);
   Task<Response> handle_watched(Exchange* exchange, Request* request, Admission* admission);
   Task<bool> discard_body(RequestParser* parser);
-  Task<bool> finish_answer(Exchange* exchange, Response* response, std::size_t sent);
+  Task<bool> send_rest(const Response* response, std::size_t sent);
+  Task<bool> stream_answer();
   Task<bool> send_stream(Response* response);
   Task<bool> read_more();
   Task<bool> send(std::string_view bytes);
@@ -120,6 +137,14 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
   // Bytes taken without waiting; none: the caller is gone.
   std::optional<std::size_t> try_send(std::string_view bytes);
 
+  // An answer that is written over time, with what is still needed of its request.
+  struct Streaming {
+    BusyMark busy;
+    Exchange exchange;
+    Response response;
+    std::size_t sent;  // of its head
+  };
+
   Stream stream_;
   const IpAddress peer_;
   ConnectionContext& context_;
@@ -132,6 +157,7 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
   bool linger_ = false;  // the caller may still be sending: let our answer arrive first
   std::string in_;       // read, not yet used; empty and without memory while idle
   std::string out_;
+  std::unique_ptr<Streaming> streaming_;  // to be sent when its exchange() is done
 };
 
 template <class Stream>
@@ -144,8 +170,8 @@ Task<void> StreamConnection<Stream>::serve() {
   for (bool is_first = true;; is_first = false) {
     if (in_.empty()) {
       in_a_row = 0;
-      in_ = std::string();
-      out_ = std::string();
+      free_memory(in_);
+      free_memory(out_);
       if (context_.draining && !is_first) break;
       // Whoever connects and says nothing has no more time than for a head.
       const ServerOptions& options = context_.options;
@@ -159,7 +185,12 @@ Task<void> StreamConnection<Stream>::serve() {
       co_await asio::post(kAwait);
     }
     auto one = exchange();
-    if (!co_await std::move(one)) break;
+    bool goes_on = co_await std::move(one);
+    if (streaming_) {
+      auto streaming = stream_answer();
+      goes_on = co_await std::move(streaming);
+    }
+    if (!goes_on) break;
   }
   auto ending = end();
   co_await std::move(ending);
@@ -253,7 +284,8 @@ std::optional<Fault> StreamConnection<Stream>::begin(Exchange& exchange, Request
   return std::nullopt;
 }
 
-// Reads one request and answers it. False: it was the connection's last.
+// Reads one request and answers it, but for a stream: that comes after it, in streaming_,
+// so that the many who watch for hours cost little. False: it was the connection's last.
 template <class Stream>
 Task<bool> StreamConnection<Stream>::exchange() {
   const BusyMark busy(context_.busy);
@@ -317,8 +349,12 @@ Task<bool> StreamConnection<Stream>::exchange() {
   if (!sent) {
     exchange.keep_alive = false;
     response.detail = "the caller has gone";
-  } else if (*sent < out_.size() || response.stream || response.body.size() > kJoinBytesMax) {
-    auto finishing = finish_answer(&exchange, &response, *sent);
+  } else if (response.stream && !exchange.is_head) {
+    streaming_.reset(
+        new Streaming{BusyMark(context_.busy), std::move(exchange), std::move(response), *sent});
+    co_return true;
+  } else if (*sent < out_.size() || response.body.size() > kJoinBytesMax) {
+    auto finishing = send_rest(&response, *sent);
     if (!co_await std::move(finishing)) exchange.keep_alive = false;
   }
   settle(exchange, response);
@@ -445,18 +481,30 @@ void StreamConnection<Stream>::compose(Exchange& exchange, const Response& respo
 
 // What compose() and try_send() have left to do. False: the connection is of no more use.
 template <class Stream>
-Task<bool> StreamConnection<Stream>::finish_answer(Exchange* exchange, Response* response,
-                                                   std::size_t sent) {
+Task<bool> StreamConnection<Stream>::send_rest(const Response* response, std::size_t sent) {
   auto rest = send(std::string_view(out_).substr(sent));
   if (!co_await std::move(rest)) co_return false;
-  if (exchange->is_head) co_return true;
-  if (response->stream) {
-    auto streaming = send_stream(response);
-    co_return co_await std::move(streaming);
-  }
   if (response->body.size() <= kJoinBytesMax) co_return true;
   auto body = send(response->body);
   co_return co_await std::move(body);
+}
+
+// False: it was the connection's last answer.
+template <class Stream>
+Task<bool> StreamConnection<Stream>::stream_answer() {
+  const std::unique_ptr<Streaming> answer = std::move(streaming_);
+  // Where that fails, the kernel's own limit holds, which is larger.
+  ::setsockopt(socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kStreamUnsentBytesMax,
+               sizeof kStreamUnsentBytesMax);
+  if (in_.empty()) free_memory(in_);
+  auto rest = send(std::string_view(out_).substr(answer->sent));
+  bool is_whole = co_await std::move(rest);
+  if (is_whole) {
+    auto streaming = send_stream(&answer->response);
+    is_whole = co_await std::move(streaming);
+  }
+  settle(answer->exchange, answer->response);
+  co_return is_whole && answer->exchange.keep_alive;
 }
 
 template <class Stream>
@@ -465,7 +513,11 @@ Task<bool> StreamConnection<Stream>::send_stream(Response* response) {
   try {
     auto streaming = response->stream(this);
     const Result<void> whole = co_await std::move(streaming);
-    if (!whole) co_return false;
+    if (!whole) {
+      const Error& error = whole.error();
+      response->detail = error.detail.empty() ? error.message : error.detail;
+      co_return false;
+    }
   } catch (const std::exception& exception) {
     if (context_.stopping) throw;  // the cancellation
     response->detail = exception.what();
@@ -485,13 +537,13 @@ Async<void> StreamConnection<Stream>::write(std::string bytes) {
     out_.reserve(bytes.size() + kChunkFrameBytes);
     append_number(out_, bytes.size(), 16);
     out_.append("\r\n").append(bytes).append("\r\n");
-    std::string().swap(bytes);  // a caller that does not read costs this much once
+    free_memory(bytes);  // a caller that does not read costs this much once
   } else {
     out_ = std::move(bytes);
   }
   auto sending = send(out_);
   const bool sent = co_await std::move(sending);
-  if (out_.capacity() > kJoinBytesMax) std::string().swap(out_);  // it may be quiet for long
+  free_memory(out_);  // it may be quiet for long
   enter(Phase::handling, SteadyTime::max());
   if (!sent) co_return fail(Errc::gone, "caller_gone", "The caller has gone.");
   co_return Result<void>{};
@@ -505,7 +557,10 @@ Task<bool> StreamConnection<Stream>::send(std::string_view bytes) {
   if (!at_once) co_return false;
   bytes.remove_prefix(*at_once);
   while (!bytes.empty()) {
-    enter(Phase::writing, steady_clock::now() + context_.options.write_stall_max);
+    const std::chrono::seconds stall_max = context_.options.write_stall_max;
+    enter(Phase::writing,
+          steady_clock::now() +
+              (context_.draining ? std::min(stall_max, kDrainStallMax) : stall_max));
     const auto [error, count] = co_await stream_.async_write_some(asio::buffer(bytes), kAwait);
     if (error) co_return false;
     bytes.remove_prefix(count);
@@ -518,7 +573,7 @@ Task<bool> StreamConnection<Stream>::send(std::string_view bytes) {
 // only when nothing more is read; there the answer itself has said it.
 template <class Stream>
 Task<void> StreamConnection<Stream>::end() {
-  enter(Phase::writing, steady_clock::now() + kLingerMax);
+  enter(Phase::ending, steady_clock::now() + kLingerMax);
   error_code ignored;
   if (linger_ && !kTls) socket().shutdown(TcpSocket::shutdown_send, ignored);
   for (std::size_t total = 0; linger_ && total < kLingerBytesMax; total += in_.size()) {

@@ -36,10 +36,12 @@ class Connection : public boost::intrusive::list_base_hook<
   // Ends what has lasted too long: silently, or with a 408 where a request has begun.
   void expire(SteadyTime now);
   void close_if_idle();
+  // From now on, a caller that takes nothing of its answer has less time to do so.
+  void hasten();
   void close();
 
  protected:
-  enum class Phase { idle, reading, handling, writing };
+  enum class Phase { idle, reading, handling, writing, ending };
   void enter(Phase phase, SteadyTime until) {
     phase_ = phase;
     until_ = until;

@@ -71,6 +71,7 @@ class Server::Listener {
   void drain() {
     context_.draining = true;
     for_each(&Connection::close_if_idle);
+    for_each(&Connection::hasten);
   }
   Task<void> stop();
 
