@@ -5,8 +5,8 @@
 #include <boost/json.hpp>
 
 #include "agent/acp_message.h"
-#include "base/json_text.h"
 #include "base/version.h"
+#include "model/json_members.h"
 
 namespace clawdforge {
 namespace {
@@ -16,14 +16,6 @@ constexpr std::string_view kTitle = "clawdforge session";
 
 constexpr std::string_view kAskAlways =
     R"(,"settings":{"permissions":{"ask":["Bash","Read","Edit","Write"]}})";
-
-// A field of an object that is being written, with the comma before it if it needs one.
-void append_text_field(std::string& object, std::string_view key, std::string_view text) {
-  if (object.back() != '{') object += ',';
-  append_json_string(object, key);
-  object += ':';
-  append_json_string(object, text);
-}
 
 // Their JSON text in one line. None: it is none, or no array.
 std::optional<std::string> one_line_of(const std::string& mcp_servers) {
@@ -44,7 +36,7 @@ std::string meta_of(const Conversation& conversation, const AcpDialect& dialect)
   std::string meta = "{";
   if (dialect.takes_system && !conversation.system.empty()) {
     meta += R"("systemPrompt":{)";
-    append_text_field(meta, "append", conversation.system);
+    append_member(meta, "append", conversation.system);
     meta += '}';
   }
   if (dialect.is_claude) {
@@ -52,7 +44,7 @@ std::string meta_of(const Conversation& conversation, const AcpDialect& dialect)
     meta += R"("claudeCode":{"options":{"promptSuggestions":false,"verbatimPrompts":true)";
     if (conversation.permission_mode == PermissionMode::deny_all) meta += kAskAlways;
     if (!dialect.owner_settings) meta += R"(,"settingSources":[],"strictMcpConfig":true)";
-    append_text_field(meta, "title", kTitle);
+    append_member(meta, "title", kTitle);
     meta += "}}";
   }
   return meta + "}";
@@ -79,7 +71,7 @@ std::string initialize_params() {
 
 std::string authenticate_params(std::string_view method_id) {
   std::string params = "{";
-  append_text_field(params, "methodId", method_id);
+  append_member(params, "methodId", method_id);
   return params + "}";
 }
 
@@ -88,8 +80,8 @@ std::optional<std::string> session_params(const Conversation& conversation,
   const auto servers = one_line_of(conversation.mcp_servers);
   if (!servers) return std::nullopt;
   std::string params = "{";
-  if (!session_id.empty()) append_text_field(params, "sessionId", session_id);
-  append_text_field(params, "cwd", conversation.working_dir);
+  if (!session_id.empty()) append_member(params, "sessionId", session_id);
+  append_member(params, "cwd", conversation.working_dir);
   params.append(R"(,"mcpServers":)").append(*servers);
   const std::string meta = meta_of(conversation, dialect);
   if (meta != "{}") params.append(R"(,"_meta":)").append(meta);
@@ -98,12 +90,12 @@ std::optional<std::string> session_params(const Conversation& conversation,
 
 std::string prompt_params(std::string_view session_id, const std::vector<std::string_view>& texts) {
   std::string params = "{";
-  append_text_field(params, "sessionId", session_id);
+  append_member(params, "sessionId", session_id);
   params += R"(,"prompt":[)";
   for (const std::string_view text : texts) {
     if (params.back() != '[') params += ',';
     params += R"({"type":"text")";
-    append_text_field(params, "text", text);
+    append_member(params, "text", text);
     params += '}';
   }
   return params + "]}";
@@ -111,30 +103,30 @@ std::string prompt_params(std::string_view session_id, const std::vector<std::st
 
 std::string cancel_params(std::string_view session_id) {
   std::string params = "{";
-  append_text_field(params, "sessionId", session_id);
+  append_member(params, "sessionId", session_id);
   return params + "}";
 }
 
 std::string set_option_params(std::string_view session_id, std::string_view option_id,
                               std::string_view value) {
   std::string params = "{";
-  append_text_field(params, "sessionId", session_id);
-  append_text_field(params, "configId", option_id);
-  append_text_field(params, "value", value);
+  append_member(params, "sessionId", session_id);
+  append_member(params, "configId", option_id);
+  append_member(params, "value", value);
   return params + "}";
 }
 
 std::string set_mode_params(std::string_view session_id, std::string_view mode) {
   std::string params = "{";
-  append_text_field(params, "sessionId", session_id);
-  append_text_field(params, "modeId", mode);
+  append_member(params, "sessionId", session_id);
+  append_member(params, "modeId", mode);
   return params + "}";
 }
 
 std::string permission_answer(std::string_view id, const std::optional<std::string>& option_id) {
   std::string outcome = R"({"outcome":")";
   outcome += option_id ? "selected\"" : "cancelled\"";
-  if (option_id) append_text_field(outcome, "optionId", *option_id);
+  if (option_id) append_member(outcome, "optionId", *option_id);
   return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"outcome":{}}}}}}})", id, outcome);
 }
 

@@ -1,6 +1,6 @@
 #include "api/agent_routes.h"
 
-#include "api/json_answer.h"
+#include "model/json_members.h"
 
 namespace clawdforge {
 namespace {

@@ -1,9 +1,9 @@
 #include "api/audit_routes.h"
 
-#include "api/json_answer.h"
 #include "api/problem.h"
 #include "api/query.h"
 #include "api/session_answers.h"
+#include "model/json_members.h"
 
 namespace clawdforge {
 namespace {

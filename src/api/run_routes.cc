@@ -6,10 +6,11 @@
 #include <boost/json.hpp>
 
 #include "api/failure_answer.h"
-#include "api/json_answer.h"
 #include "api/json_body.h"
 #include "api/problem.h"
 #include "api/prompt_fields.h"
+#include "base/free_memory.h"
+#include "model/json_members.h"
 
 namespace clawdforge {
 namespace {
@@ -96,7 +97,7 @@ Response failure(const RunOutcome& outcome, const AgentFailure& why, std::string
 Task<Response> run(Runs* runs, const RunDefaults* defaults, Caller caller, Request* request) {
   auto parsed = parse_run(request->body, *defaults);
   if (!parsed) co_return problem(parsed.error(), request->id);
-  request->body = {};  // a prompt of megabytes is not kept twice
+  free_memory(request->body);  // a prompt of megabytes is not kept twice
   parsed->run.received = request->received;
   auto executing = runs->execute(caller.app, std::move(parsed->run), request->departure);
   const auto outcome = co_await std::move(executing);

@@ -2,8 +2,8 @@
 
 #include "api/endpoint.h"
 #include "api/failure_answer.h"
-#include "api/json_answer.h"
 #include "api/json_body.h"
+#include "model/json_members.h"
 
 namespace clawdforge {
 namespace {

@@ -3,6 +3,7 @@
 #include "api/event_routes.h"
 #include "api/problem.h"
 #include "api/session_answers.h"
+#include "base/free_memory.h"
 
 namespace clawdforge {
 namespace {
@@ -12,7 +13,7 @@ constexpr std::size_t kFilePieceBytes = 256 * 1024;  // of a file, read and sent
 Task<Response> create(Sessions* sessions, const Apps* apps, Caller caller, Request* request) {
   auto parsed = parse_session(request->body);
   if (!parsed) co_return problem(parsed.error(), request->id);
-  request->body = {};  // what was made of it is kept, and not both
+  free_memory(request->body);  // what was made of it is kept, and not both
   auto creating = sessions->create(caller.app, std::move(*parsed), request->departure);
   const auto session = co_await std::move(creating);
   if (!session) co_return problem(session.error(), request->id);
@@ -30,7 +31,7 @@ Task<Response> turn(Sessions* sessions, const Apps* apps, SessionDefaults defaul
   defaults.event_format = caller.app->event_format.value_or(defaults.event_format);
   auto parsed = parse_turn(request->body, accepts_event_stream(*request), defaults);
   if (!parsed) co_return problem(parsed.error(), request->id);
-  request->body = {};  // a prompt of megabytes is not kept twice
+  free_memory(request->body);  // a prompt of megabytes is not kept twice
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
   TurnRequest& asked = parsed->turn;
@@ -83,16 +84,21 @@ Task<Response> list_files(Sessions* sessions, Caller caller, Request* request) {
   co_return file_list(*files);
 }
 
+// One that has become shorter since it was opened is cut: else it would look whole.
 Async<void> send_file(std::unique_ptr<WorkFileReader> file, BodyWriter* writer) {
-  for (;;) {
+  for (std::int64_t left = file->size(); left > 0;) {
     auto reading = file->read(kFilePieceBytes);
     auto piece = co_await std::move(reading);
     if (!piece) co_return std::unexpected(piece.error());
-    if (piece->empty()) co_return Result<void>{};
+    if (piece->empty()) {
+      co_return fail(Errc::unavailable, "file_changed", "The file has become shorter meanwhile.");
+    }
+    left -= static_cast<std::int64_t>(piece->size());
     auto writing = writer->write(std::move(*piece));
     const auto written = co_await std::move(writing);
     if (!written) co_return std::unexpected(written.error());
   }
+  co_return Result<void>{};
 }
 
 // What an agent has written is foreign: no browser may take it for a page of ours.

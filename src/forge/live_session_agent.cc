@@ -151,6 +151,12 @@ Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
       // An agent that has never been asked anything has nothing to forget.
       running_->is_resumed = *news.is_resumed || running_->index == 1;
     }
+    if (news.skipped_lines > 0) {
+      around_.metrics
+          .counter("clawdforge_agent_lines_skipped_total",
+                   "Lines of sessions' agents that were no message.")
+          .increment(news.skipped_lines);
+    }
     if (agent == agent_) hear(std::move(news.events), news.is_early);
     death = std::move(news.death);
     auto waiting = journal_.room();

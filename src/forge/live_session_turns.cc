@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "base/json_text.h"
 #include "base/tokens.h"
 #include "forge/live_session.h"
+#include "model/json_members.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -34,13 +34,12 @@ std::string_view state_of(const TurnOutcome& outcome) {
 
 AuditEvent audit_of(const TurnOutcome& outcome, std::string_view state, TimePoint at) {
   AuditEvent event{.event = state == "interrupted" ? "interrupted" : "turn", .at = at, .meta = {}};
-  event.meta = fmt::format(R"({{"turn_index":{},"state":"{}","duration_ms":{},"stop_reason":)",
-                           outcome.turn_index, state, outcome.duration.count());
-  append_json_string(event.meta, outcome.stop_reason.value_or(""));
-  if (outcome.failure) {
-    event.meta += R"(,"code":)";
-    append_json_string(event.meta, outcome.failure->code);
-  }
+  event.meta = "{";
+  append_member(event.meta, "turn_index", outcome.turn_index);
+  append_member(event.meta, "state", state);
+  append_member(event.meta, "duration_ms", outcome.duration.count());
+  append_member(event.meta, "stop_reason", outcome.stop_reason.value_or(""));
+  if (outcome.failure) append_member(event.meta, "code", outcome.failure->code);
   event.meta += '}';
   return event;
 }

@@ -1,13 +1,10 @@
 #include "forge/permissions.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <iterator>
 
-#include "base/json_text.h"
+#include "model/json_members.h"
 
 namespace clawdforge {
 namespace {
@@ -23,12 +20,6 @@ std::optional<std::string> option_for(const PermissionQuestion& question, bool a
     }
   }
   return std::nullopt;
-}
-
-void append_field(std::string& out, std::string_view name, std::string_view value) {
-  append_json_string(out, name);
-  out += ':';
-  append_json_string(out, value);
 }
 
 std::string_view name_of(const Decision& decision) {
@@ -67,39 +58,31 @@ std::string question_json(std::string_view id, std::int64_t turn_index, std::int
                           std::optional<std::int64_t> expires_at,
                           const PermissionQuestion& question) {
   std::string out = "{";
-  append_field(out, "id", id);
-  fmt::format_to(std::back_inserter(out), R"(,"turn_index":{},)", turn_index);
-  append_field(out, "title", question.title);
-  out += ',';
-  append_field(out, "kind", question.kind);
-  out += R"(,"options":[)";
+  append_member(out, "id", id);
+  append_member(out, "turn_index", turn_index);
+  append_member(out, "title", question.title);
+  append_member(out, "kind", question.kind);
+  append_name(out, "options");
+  out += '[';
   for (const PermissionOption& option : question.options) {
     out += out.back() == '[' ? "{" : ",{";
-    append_field(out, "option_id", option.option_id);
-    out += ',';
-    append_field(out, "name", option.name);
-    out += ',';
-    append_field(out, "kind", option.kind);
+    append_member(out, "option_id", option.option_id);
+    append_member(out, "name", option.name);
+    append_member(out, "kind", option.kind);
     out += '}';
   }
-  fmt::format_to(std::back_inserter(out), R"(],"asked_at":{},"expires_at":{})", asked_at,
-                 expires_at ? fmt::to_string(*expires_at) : "null");
+  out += ']';
+  append_member(out, "asked_at", asked_at);
+  append_member(out, "expires_at", expires_at);
   return out;
 }
 
 std::string resolution_json(std::string_view id, const Decision& decision, std::string_view by) {
   std::string out = "{";
-  append_field(out, "id", id);
-  out += ',';
-  append_field(out, "decision", name_of(decision));
-  out += R"(,"option_id":)";
-  if (decision.option_id) {
-    append_json_string(out, *decision.option_id);
-  } else {
-    out += "null";
-  }
-  out += ',';
-  append_field(out, "by", by);
+  append_member(out, "id", id);
+  append_member(out, "decision", name_of(decision));
+  append_member(out, "option_id", decision.option_id);
+  append_member(out, "by", by);
   out += '}';
   return out;
 }
@@ -107,15 +90,11 @@ std::string resolution_json(std::string_view id, const Decision& decision, std::
 std::string audit_json(std::string_view id, const PermissionQuestion& question,
                        const Decision& decision, std::string_view by, PermissionMode mode) {
   std::string out = "{";
-  append_field(out, "id", id);
-  out += ',';
-  append_field(out, "kind", question.kind);
-  out += ',';
-  append_field(out, "decision", name_of(decision));
-  out += ',';
-  append_field(out, "by", by);
-  out += ',';
-  append_field(out, "mode", clawdforge::name_of(mode));
+  append_member(out, "id", id);
+  append_member(out, "kind", question.kind);
+  append_member(out, "decision", name_of(decision));
+  append_member(out, "by", by);
+  append_member(out, "mode", clawdforge::name_of(mode));
   out += '}';
   return out;
 }

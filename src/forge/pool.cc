@@ -44,8 +44,8 @@ Result<std::unique_ptr<Slot>> Pool::enter(std::string app, std::optional<std::in
   }
   if (running_ >= options_.slots_max && waiting_ >= options_.waiting_max && !make_room_for(share)) {
     forget_idle();
-    auto refused = fail(Errc::unavailable, "queue_full",
-                        "Too many runs are waiting already; try again later.");
+    auto refused =
+        fail(Errc::unavailable, "queue_full", "Too many are waiting already; try again later.");
     refused.error().retry_after = kFullRetryAfter;
     return refused;
   }
@@ -58,7 +58,7 @@ Result<std::unique_ptr<Slot>> Pool::enter(std::string app, std::optional<std::in
 
 std::unexpected<Error> Pool::full() {
   auto refused =
-      fail(Errc::unavailable, "queue_full", "Too many runs are waiting already; try again later.");
+      fail(Errc::unavailable, "queue_full", "Too many are waiting already; try again later.");
   refused.error().retry_after = kFullRetryAfter;
   return refused;
 }

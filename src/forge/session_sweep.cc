@@ -66,6 +66,10 @@ Async<void> SessionSweep::delete_closed(SweepReport* report) {
 
 // A long journal goes piece by piece, so that other writes get their turn.
 Async<bool> SessionSweep::delete_one(std::string id) {
+  auto clearing = sessions_.clear(id);
+  if (auto cleared = co_await std::move(clearing); !cleared) {
+    co_return std::unexpected(std::move(cleared.error()));
+  }
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
     AuditEvent event{.event = "hard_delete", .at = clock_.now()};
     auto deleting = ledger_.delete_session(id, std::move(event), kSweepJournalRowsMax);

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/json_text.h"
 #include "base/tokens.h"
 #include "forge/listening.h"
+#include "model/json_members.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -40,14 +40,9 @@ std::unexpected<Error> error_from(const AgentFailure& failure) {
 }
 
 AuditEvent creation(const Session& session, TimePoint now) {
-  AuditEvent event{.event = "create", .at = now, .meta = R"({"agent":)"};
-  append_json_string(event.meta, session.agent);
-  event.meta += R"(,"model":)";
-  if (session.model.empty()) {
-    event.meta += "null";
-  } else {
-    append_json_string(event.meta, session.model);
-  }
+  AuditEvent event{.event = "create", .at = now, .meta = "{"};
+  append_member(event.meta, "agent", session.agent);
+  append_member(event.meta, "model", unless_empty(session.model));
   event.meta += '}';
   return event;
 }
@@ -190,14 +185,14 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
     auto found = co_await std::move(finding);
     if (!found) co_return std::unexpected(found.error());
     attachments = std::move(*found);
-    if (!entry_of(id)) {
-      // It may have been at work, and come to rest, since its row was read: then its events
-      // and turns have higher numbers by now.
-      auto again = own(app->name, id);
-      session = co_await std::move(again);
-      if (!session) co_return std::unexpected(session.error());
-      if (session->closed_at) co_return closed();
-    }
+  }
+  if (!entry_of(id)) {
+    // Now all of it: it will be started. And it may have been at work, and come to rest,
+    // since its row was read: then its events and turns have higher numbers by now.
+    auto loading = around_.ledger.load_session(id);
+    session = co_await std::move(loading);
+    if (!session) co_return std::unexpected(session.error());
+    if (session->closed_at) co_return closed();
   }
   if (is_stopping_) co_return shutting_down();
   const std::int64_t turns_given = session->turn_count;
@@ -389,12 +384,20 @@ Async<bool> Sessions::sweep(std::string id, TimePoint idle_since) {
   auto closing = close_row(id, "idle", std::move(event), idle_since);
   auto changed = co_await std::move(closing);
   if (changed && *changed) {
-    auto finding = around_.ledger.find_session(id);
-    const auto row = co_await std::move(finding);
-    auto ending = end_for_good(std::move(id), row ? row->agent_session_id : "");
-    co_await std::move(ending);
+    auto clearing = clear(std::move(id));
+    auto cleared = co_await std::move(clearing);
+    if (!cleared) co_return std::unexpected(std::move(cleared.error()));
   }
   co_return changed;
+}
+
+Async<void> Sessions::clear(std::string id) {
+  auto finding = around_.ledger.find_session(id);
+  const auto row = co_await std::move(finding);
+  auto ending = end_for_good(std::move(id), row ? row->agent_session_id : "");
+  co_await std::move(ending);
+  if (!row && row.error().kind != Errc::not_found) co_return std::unexpected(row.error());
+  co_return Result<void>{};
 }
 
 Async<void> Sessions::follow_ledger() {

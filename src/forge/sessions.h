@@ -108,6 +108,9 @@ class Sessions {
   // For the sweeper. Closes a session that has been idle since `idle_since`, by its row and
   // in memory. True: it did.
   Async<bool> sweep(std::string id, TimePoint idle_since);
+  // Removes what a closed session has left outside of its directory, if its end was not
+  // ours, or was cut short.
+  Async<void> clear(std::string id);
   // Ends what lives here for sessions whose rows are closed or gone.
   Async<void> follow_ledger();
 

@@ -1,73 +1,41 @@
 #include "forge/turn.h"
 
-#include <fmt/format.h>
-
-#include <iterator>
-
-#include "base/json_text.h"
+#include "model/json_members.h"
 
 namespace clawdforge {
 namespace {
 
-void append_text_field(std::string& out, std::string_view name, std::string_view value) {
-  fmt::format_to(std::back_inserter(out), R"("{}":)", name);
-  append_json_string(out, value);
-  out += ',';
-}
-
 void append_failure(std::string& out, const TurnOutcome& outcome, const AgentFailure& failure) {
-  append_text_field(out, "error", failure.sentence);
-  append_text_field(out, "stderr", outcome.error_tail);
-  append_text_field(out, "code", failure.code);
-  append_text_field(out, "detail", failure.sentence);
+  append_member(out, "error", failure.sentence);
+  append_member(out, "stderr", outcome.error_tail);
+  append_member(out, "code", failure.code);
+  append_member(out, "detail", failure.sentence);
 }
 
 void append_success(std::string& out, const TurnOutcome& outcome) {
-  append_text_field(out, "text", outcome.text);
-  if (outcome.is_text_truncated) out += R"("text_truncated":true,)";
-  if (outcome.is_events_truncated) out += R"("events_truncated":true,)";
-  out += R"("usage":)";
-  if (outcome.usage) {
-    append_usage(out, *outcome.usage);
-  } else {
-    out += "null";
-  }
-  if (outcome.cost_usd) {
-    fmt::format_to(std::back_inserter(out), R"(,"cost_usd":{},)", *outcome.cost_usd);
-  } else {
-    out += R"(,"cost_usd":null,)";
-  }
+  append_member(out, "text", outcome.text);
+  if (outcome.is_text_truncated) append_member(out, "text_truncated", true);
+  if (outcome.is_events_truncated) append_member(out, "events_truncated", true);
+  append_member(out, "usage", outcome.usage);
+  append_member(out, "cost_usd", outcome.cost_usd);
 }
 
 }  // namespace
 
-void append_usage(std::string& out, const Usage& usage) {
-  fmt::format_to(std::back_inserter(out),
-                 R"({{"input_tokens":{},"output_tokens":{},"cache_read_tokens":{},)"
-                 R"("cache_write_tokens":{}}})",
-                 usage.input_tokens, usage.output_tokens, usage.cache_read_tokens,
-                 usage.cache_write_tokens);
-}
-
 std::string turn_json(std::string_view session_id, const TurnOutcome& outcome) {
-  std::string out = outcome.failure ? R"({"ok":false,)" : R"({"ok":true,)";
-  append_text_field(out, "session_id", session_id);
-  fmt::format_to(std::back_inserter(out), R"("turn_index":{},)", outcome.turn_index);
+  std::string out = "{";
+  append_member(out, "ok", !outcome.failure);
+  append_member(out, "session_id", session_id);
+  append_member(out, "turn_index", outcome.turn_index);
   if (outcome.failure) {
     append_failure(out, outcome, *outcome.failure);
   } else {
     append_success(out, outcome);
   }
-  if (outcome.is_resumed) {
-    out += *outcome.is_resumed ? R"("resumed":true,)" : R"("resumed":false,)";
-  }
-  out += R"("stop_reason":)";
-  if (outcome.stop_reason) {
-    append_json_string(out, *outcome.stop_reason);
-  } else {
-    out += "null";
-  }
-  fmt::format_to(std::back_inserter(out), R"(,"duration_ms":{}}})", outcome.duration.count());
+  if (outcome.is_resumed) append_member(out, "resumed", *outcome.is_resumed);
+  append_member(out, "stop_reason", outcome.stop_reason);
+  append_member(out, "duration_ms", outcome.duration.count());
+  out += '}';
   return out;
 }
 

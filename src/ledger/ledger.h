@@ -38,8 +38,11 @@ class LedgerReader {
   // The oldest first, at most `limit`.
   virtual Async<std::vector<Digest>> expired_uploads(TimePoint now, std::int64_t limit) = 0;
   virtual Async<std::vector<Digest>> all_uploads() = 0;
-  // Errc::not_found "session_not_found".
+  // Errc::not_found "session_not_found". Without `system` and `mcp_servers`, which may be
+  // large and only its agent needs: this is on the path of every turn.
   virtual Async<Session> find_session(std::string id) = 0;
+  // The same with all of it.
+  virtual Async<Session> load_session(std::string id) = 0;
   virtual Async<SessionPage> sessions(SessionFilter filter) = 0;
   virtual Async<AuditPage> session_events(AuditFilter filter) = 0;
   // Those of `ids` that are open.

@@ -29,7 +29,7 @@ class LedgerSessions : public LedgerContract {
   void add(const std::string& id, std::int64_t second = 100, const std::string& app = "a") {
     ASSERT_TRUE(await(ledger().add_session(session_named(id, second, app), kWide, "i1")));
   }
-  Session find(const std::string& id) { return await(ledger().find_session(id)).value(); }
+  Session find(const std::string& id) { return await(ledger().load_session(id)).value(); }
   bool close(const std::string& id, std::int64_t second,
              std::optional<TimePoint> idle_since = std::nullopt) {
     return await(ledger().close_session(id, "asked", event_of("close", second), idle_since))
@@ -103,10 +103,18 @@ TEST_P(LedgerSessions, ASessionIsReadBackAsItWasAdded) {
   EXPECT_EQ(read.permission_mode, PermissionMode::ask);
   EXPECT_TRUE(audit().empty()) << "nobody was told of it yet";
 
-  const auto absent = await(ledger().find_session("s2"));
-  ASSERT_FALSE(absent);
-  EXPECT_EQ(absent.error().kind, Errc::not_found);
-  EXPECT_EQ(absent.error().code, "session_not_found");
+  const Session found = await(ledger().find_session("s1")).value();
+  EXPECT_EQ(found.model, "opus");
+  EXPECT_EQ(found.permission_mode, PermissionMode::ask);
+  EXPECT_EQ(found.system, "") << "only its agent needs it";
+  EXPECT_EQ(found.mcp_servers, "");
+
+  for (const auto& absent :
+       {await(ledger().find_session("s2")), await(ledger().load_session("s2"))}) {
+    ASSERT_FALSE(absent);
+    EXPECT_EQ(absent.error().kind, Errc::not_found);
+    EXPECT_EQ(absent.error().code, "session_not_found");
+  }
 }
 
 TEST_P(LedgerSessions, NoMoreAreOpenThanTheLimitsAllow) {

@@ -18,8 +18,8 @@ inline constexpr std::string_view kSessionColumns =
     "cache_write_tokens, cost_usd, agent_session_id, model, system, effort, mcp_servers, "
     "permission_mode";
 
-// The same for lists, without what may be large and nobody reads there.
-inline constexpr std::string_view kSessionListColumns =
+// The same without what may be large and only a session's agent needs.
+inline constexpr std::string_view kSessionShortColumns =
     "session_id, app_name, agent, meta, created_at, last_turn_at, closed_at, close_reason, "
     "turn_count, last_event_id, input_tokens, output_tokens, cache_read_tokens, "
     "cache_write_tokens, cost_usd, agent_session_id, model, '', effort, '', permission_mode";

@@ -26,6 +26,7 @@ class SqlLedger final : public Ledger {
   Async<std::vector<Digest>> expired_uploads(TimePoint now, std::int64_t limit) override;
   Async<std::vector<Digest>> all_uploads() override;
   Async<Session> find_session(std::string id) override;
+  Async<Session> load_session(std::string id) override;
   Async<SessionPage> sessions(SessionFilter filter) override;
   Async<AuditPage> session_events(AuditFilter filter) override;
   Async<std::vector<std::string>> open_among(std::vector<std::string> ids) override;
@@ -72,6 +73,8 @@ class SqlLedger final : public Ledger {
   void stop() { worker_.stop(); }
 
  private:
+  Async<Session> read_session(std::string id, bool is_whole);
+
   LedgerWorker worker_;
 };
 

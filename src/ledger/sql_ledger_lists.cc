@@ -32,12 +32,12 @@ constexpr std::string_view kOfApp = "app_name = $5 AND ";
 
 Result<SqlResult> select_sessions(SqlDriver& driver, const SessionFilter& filter,
                                   const PagePlace& place) {
-  static const std::string kAll = fmt::format(fmt::runtime(kPageOfAll), kSessionListColumns, "");
+  static const std::string kAll = fmt::format(fmt::runtime(kPageOfAll), kSessionShortColumns, "");
   static const std::string kAllOfApp =
-      fmt::format(fmt::runtime(kPageOfAll), kSessionListColumns, kOfApp);
-  static const std::string kOpen = fmt::format(fmt::runtime(kPageOfOpen), kSessionListColumns, "");
+      fmt::format(fmt::runtime(kPageOfAll), kSessionShortColumns, kOfApp);
+  static const std::string kOpen = fmt::format(fmt::runtime(kPageOfOpen), kSessionShortColumns, "");
   static const std::string kOpenOfApp =
-      fmt::format(fmt::runtime(kPageOfOpen), kSessionListColumns, kOfApp);
+      fmt::format(fmt::runtime(kPageOfOpen), kSessionShortColumns, kOfApp);
   SqlRow params = page_params(filter.audit, place);
   if (!filter.audit.app) return driver.execute(filter.includes_closed ? kAll : kOpen, params);
   params.emplace_back(*filter.audit.app);
@@ -61,7 +61,7 @@ Result<std::vector<Session>> select_idle(SqlDriver& driver, std::int64_t last, s
       "SELECT {} FROM sessions "
       "WHERE closed_at IS NULL AND COALESCE(last_turn_at, created_at) <= $1 "
       "ORDER BY COALESCE(last_turn_at, created_at), session_id LIMIT $2",
-      kSessionListColumns);
+      kSessionShortColumns);
   auto result = driver.execute(kIdle, {last, limit});
   if (!result) return std::unexpected(std::move(result.error()));
   std::vector<Session> sessions;

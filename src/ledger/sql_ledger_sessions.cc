@@ -104,10 +104,13 @@ Result<bool> update_closed(SqlDriver& driver, const std::string& id, const std::
   return true;
 }
 
-Result<std::optional<Session>> select_session(SqlDriver& driver, const std::string& id) {
+Result<std::optional<Session>> select_session(SqlDriver& driver, const std::string& id,
+                                              bool is_whole) {
   static const std::string kFind =
+      fmt::format("SELECT {} FROM sessions WHERE session_id = $1", kSessionShortColumns);
+  static const std::string kLoad =
       fmt::format("SELECT {} FROM sessions WHERE session_id = $1", kSessionColumns);
-  auto result = driver.execute(kFind, {id});
+  auto result = driver.execute(is_whole ? kLoad : kFind, {id});
   if (!result) return std::unexpected(std::move(result.error()));
   if (result->rows.empty()) return std::nullopt;
   return session_from(result->rows.front());
@@ -116,8 +119,16 @@ Result<std::optional<Session>> select_session(SqlDriver& driver, const std::stri
 }  // namespace
 
 Async<Session> SqlLedger::find_session(std::string id) {
+  return read_session(std::move(id), false);
+}
+
+Async<Session> SqlLedger::load_session(std::string id) { return read_session(std::move(id), true); }
+
+Async<Session> SqlLedger::read_session(std::string id, bool is_whole) {
   auto reading = worker_.call<std::optional<Session>>(
-      Access::read, [id = std::move(id)](SqlDriver& driver) { return select_session(driver, id); });
+      Access::read, [id = std::move(id), is_whole](SqlDriver& driver) {
+        return select_session(driver, id, is_whole);
+      });
   auto found = co_await std::move(reading);
   if (!found) co_return std::unexpected(std::move(found.error()));
   std::optional<Session>& session = *found;

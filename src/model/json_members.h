@@ -1,5 +1,5 @@
-// Members of the answers' JSON objects. Each is appended with a comma in front of it, so an
-// object begins with something else.
+// Members of JSON objects that are written without building a document first. Each is
+// appended with a comma in front of it, unless the object has only just begun.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,8 @@
 namespace clawdforge {
 
 inline void append_name(std::string& out, std::string_view name) {
-  out.append(",\"").append(name).append("\":");
+  if (out.back() != '{') out += ',';
+  out.append("\"").append(name).append("\":");
 }
 
 inline void append_member(std::string& out, std::string_view name, std::string_view text) {
