@@ -110,7 +110,7 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
                                 Admission* admission);
   Task<Response> handle_watched(Exchange* exchange, Request* request, Admission* admission);
   Task<bool> discard_body(RequestParser* parser);
-  Task<bool> send_rest(const Response* response, std::size_t sent);
+  Task<bool> send_rest(std::size_t sent, std::string_view body);
   Task<bool> stream_answer();
   Task<bool> send_stream(Response* response);
   Task<bool> read_more();
@@ -345,6 +345,9 @@ Task<bool> StreamConnection<Stream>::exchange() {
     response = refusal_of(*exchange.fault, exchange.id);
   }
   compose(exchange, response);
+  // A small body goes with the head, and a HEAD wants none.
+  const bool is_apart = response.body.size() > kJoinBytesMax && !exchange.is_head;
+  const std::string_view apart = is_apart ? std::string_view(response.body) : "";
   const auto sent = try_send(out_);
   if (!sent) {
     exchange.keep_alive = false;
@@ -353,8 +356,8 @@ Task<bool> StreamConnection<Stream>::exchange() {
     streaming_.reset(
         new Streaming{BusyMark(context_.busy), std::move(exchange), std::move(response), *sent});
     co_return true;
-  } else if (*sent < out_.size() || response.body.size() > kJoinBytesMax) {
-    auto finishing = send_rest(&response, *sent);
+  } else if (*sent < out_.size() || !apart.empty()) {
+    auto finishing = send_rest(*sent, apart);
     if (!co_await std::move(finishing)) exchange.keep_alive = false;
   }
   settle(exchange, response);
@@ -481,12 +484,11 @@ void StreamConnection<Stream>::compose(Exchange& exchange, const Response& respo
 
 // What compose() and try_send() have left to do. False: the connection is of no more use.
 template <class Stream>
-Task<bool> StreamConnection<Stream>::send_rest(const Response* response, std::size_t sent) {
+Task<bool> StreamConnection<Stream>::send_rest(std::size_t sent, std::string_view body) {
   auto rest = send(std::string_view(out_).substr(sent));
   if (!co_await std::move(rest)) co_return false;
-  if (response->body.size() <= kJoinBytesMax) co_return true;
-  auto body = send(response->body);
-  co_return co_await std::move(body);
+  auto sending = send(body);
+  co_return co_await std::move(sending);
 }
 
 // False: it was the connection's last answer.
