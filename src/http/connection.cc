@@ -31,8 +31,6 @@ constexpr std::size_t kLoggedPathBytesMax = 200;
 // Of a stream, given to the kernel and not sent: beyond that its reader is behind, and what
 // it has not read is in the journal, not in memory.
 constexpr int kStreamUnsentBytesMax = 256 * 1024;
-// While we drain: for one write to be taken by the caller.
-constexpr std::chrono::seconds kDrainStallMax{5};
 
 constexpr Fault kFull{503, "too_many_connections",
                       "The gateway has all the connections it takes; try again shortly."};
@@ -50,36 +48,11 @@ class BusyMark {
   std::size_t& count_;
 };
 
-}  // namespace
-
-void Connection::expire(SteadyTime now) {
-  if (now < until_) return;
-  if (phase_ == Phase::reading && !timed_out_) {
-    timed_out_ = true;
-    error_code ignored;
-    socket().cancel(ignored);
-    return;
-  }
-  // Else the kernel would keep for a minute what nobody reads.
-  error_code ignored;
-  if (phase_ == Phase::writing) socket().set_option(TcpSocket::linger(true, 0), ignored);
-  close();
+// What does not go out with the head; a HEAD wants none of it.
+std::string_view body_apart(const Exchange& exchange, const Response& response) {
+  if (exchange.is_head || response.body.size() <= kJoinBytesMax) return {};
+  return response.body;
 }
-
-void Connection::hasten() {
-  if (phase_ == Phase::writing) until_ = std::min(until_, steady_clock::now() + kDrainStallMax);
-}
-
-void Connection::close_if_idle() {
-  if (phase_ == Phase::idle) close();
-}
-
-void Connection::close() {
-  error_code ignored;
-  socket().close(ignored);
-}
-
-namespace {
 
 template <class Stream>
 class StreamConnection final : public Connection, private BodyWriter, private BodySource {
@@ -103,6 +76,7 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
 
   Task<bool> handshake();
   Task<bool> exchange();
+  Task<HeadEnd> read_head();
   Task<std::optional<Fault>> read_body(RequestParser* parser, Request* request, std::size_t max);
   Task<Response> handle(Exchange& exchange, RequestParser& parser, Request& request,
                         Admission& admission);
@@ -126,6 +100,15 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
     exchange.fault = kInternal;
     context_.log.error("a handler threw", {{"request_id", std::string_view(exchange.id)},
                                            {"what", std::string_view(exception.what())}});
+  }
+  void stream_later(Exchange exchange, Response response, std::size_t sent) {
+    streaming_.reset(
+        new Streaming{BusyMark(context_.busy), std::move(exchange), std::move(response), sent});
+  }
+  Response refuse(Exchange& exchange) {
+    exchange.keep_alive = false;
+    linger_ = true;
+    return refusal_of(*exchange.fault, exchange.id);
   }
   void compose(Exchange& exchange, const Response& response);
   void settle(const Exchange& exchange, const Response& response) {
@@ -284,6 +267,18 @@ std::optional<Fault> StreamConnection<Stream>::begin(Exchange& exchange, Request
   return std::nullopt;
 }
 
+// The caller has gone: kGone.
+template <class Stream>
+Task<HeadEnd> StreamConnection<Stream>::read_head() {
+  for (;;) {
+    auto reading = read_more();
+    const bool more = co_await std::move(reading);
+    if (!more) co_return HeadEnd{0, timed_out_ ? kTimeout : kGone};
+    HeadEnd end = find_head_end(in_, context_.options.request);
+    if (end.size > 0 || end.fault) co_return end;
+  }
+}
+
 // Reads one request and answers it, but for a stream: that comes after it, in streaming_,
 // so that the many who watch for hours cost little. False: it was the connection's last.
 template <class Stream>
@@ -296,11 +291,10 @@ Task<bool> StreamConnection<Stream>::exchange() {
   Request request(peer_);
   if (in_.starts_with("\r\n")) in_.erase(0, 2);  // one empty line too many is forgiven
   HeadEnd end = find_head_end(in_, context_.options.request);
-  while (end.size == 0 && !end.fault) {
-    auto reading = read_more();
-    const bool more = co_await std::move(reading);
-    if (!more && !timed_out_) co_return false;
-    end = more ? find_head_end(in_, context_.options.request) : HeadEnd{0, kTimeout};
+  if (end.size == 0 && !end.fault) {
+    auto reading = read_head();
+    end = co_await std::move(reading);
+    if (end.fault && end.fault->status == kCallerGone) co_return false;
   }
   request.head_bytes.assign(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(end.size));
   in_.erase(0, end.size);
@@ -334,27 +328,20 @@ Task<bool> StreamConnection<Stream>::exchange() {
       note_defect(exchange, exception);
     }
   }
-  if (exchange.fault) {
-    if (exchange.fault->status == kCallerGone) {
-      response.status = kCallerGone;
-      settle(exchange, response);
-      co_return false;
-    }
-    exchange.keep_alive = false;
-    linger_ = true;
-    response = refusal_of(*exchange.fault, exchange.id);
+  if (exchange.fault && exchange.fault->status == kCallerGone) {
+    response.status = kCallerGone;
+    settle(exchange, response);
+    co_return false;
   }
+  if (exchange.fault) response = refuse(exchange);
   compose(exchange, response);
-  // A small body goes with the head, and a HEAD wants none.
-  const bool is_apart = response.body.size() > kJoinBytesMax && !exchange.is_head;
-  const std::string_view apart = is_apart ? std::string_view(response.body) : "";
+  const std::string_view apart = body_apart(exchange, response);
   const auto sent = try_send(out_);
   if (!sent) {
     exchange.keep_alive = false;
     response.detail = "the caller has gone";
   } else if (response.stream && !exchange.is_head) {
-    streaming_.reset(
-        new Streaming{BusyMark(context_.busy), std::move(exchange), std::move(response), *sent});
+    stream_later(std::move(exchange), std::move(response), *sent);
     co_return true;
   } else if (*sent < out_.size() || !apart.empty()) {
     auto finishing = send_rest(*sent, apart);

@@ -26,6 +26,9 @@ namespace clawdforge {
 using TcpSocket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, IoExecutor>;
 using TlsStream = boost::asio::ssl::stream<TcpSocket>;
 
+// For one write to be taken by the caller while the server drains.
+inline constexpr std::chrono::seconds kDrainStallMax{5};
+
 // What the ticker sees of a connection.
 class Connection : public boost::intrusive::list_base_hook<
                        boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
