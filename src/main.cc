@@ -5,6 +5,7 @@
 #include "agent/demo_agent.h"
 #include "cli/cli.h"
 #include "daemon/serve.h"
+#include "daemon/verify_command.h"
 #include "process/program_host.h"
 
 using namespace clawdforge;
@@ -29,5 +30,6 @@ int main(int argc, char** argv) {
   }
   if (command == "agent-host") return host_programs();
   if (command == "config") return print_config(std::vector<std::string>(argv + 2, argv + argc));
+  if (command == "verify") return verify(std::vector<std::string>(argv + 2, argv + argc));
   return run_client(argc, argv, find_door);
 }

@@ -1,15 +1,13 @@
 #include "daemon/serve.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <csignal>
 #include <cstdio>
 #include <optional>
-#include <thread>
 
-#include "daemon/config.h"
+#include "daemon/effective_config.h"
 #include "daemon/gateway.h"
 #include "daemon/process_setup.h"
 #include "ledger/sql_ledger.h"
@@ -19,24 +17,6 @@ namespace {
 
 constexpr int kExitFailedStart = 1;
 constexpr int kExitBadConfig = 2;
-
-// One clear sentence, where a person looks for it.
-int refuse(int exit_code, const Error& error) {
-  std::fprintf(stderr, "clawdforge: %s\n", error.message.c_str());
-  return exit_code;
-}
-
-// Takes the admin token out of the environment on the way, so it must run while the
-// process has one thread.
-Result<Config> read_config(std::vector<std::string> flags) {
-  ConfigSources sources;
-  sources.flags = std::move(flags);
-  sources.admin_token = take_from_environment("CLAWDFORGE_ADMIN_TOKEN");
-  sources.environment = environment_variables();
-  sources.stderr_is_terminal = ::isatty(STDERR_FILENO) == 1;
-  sources.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  return load_config(std::move(sources));
-}
 
 // The digest of the admin token: configured, or kept in the data directory, or made now.
 Result<Digest> admin_digest(const Config& config, const DataDir& data_dir, IdSource& ids,
@@ -132,7 +112,7 @@ int serve_with(const Config& config, std::optional<std::uint64_t> descriptors_so
 
 int serve(std::vector<std::string> flags) {
   if (wants_help(flags)) return print_serve_help();
-  const auto config = read_config(std::move(flags));
+  const auto config = effective_config(std::move(flags));
   if (!config) return refuse(kExitBadConfig, config.error());
   const auto descriptors_soft = prepare_process();
   try {
@@ -147,7 +127,7 @@ int serve(std::vector<std::string> flags) {
 
 int print_config(std::vector<std::string> flags) {
   if (wants_help(flags)) return print_serve_help();
-  const auto config = read_config(std::move(flags));
+  const auto config = effective_config(std::move(flags));
   if (!config) return refuse(kExitBadConfig, config.error());
   for (const std::string& warning : config->warnings) {
     std::fprintf(stderr, "clawdforge: %s\n", warning.c_str());
@@ -159,7 +139,7 @@ int print_config(std::vector<std::string> flags) {
 Result<LocalGateway> find_local_gateway(const std::string& data_dir) {
   std::vector<std::string> flags;
   if (!data_dir.empty()) flags = {"--data-dir", data_dir};
-  auto config = read_config(std::move(flags));
+  auto config = effective_config(std::move(flags));
   if (!config) return std::unexpected(config.error());
   LocalGateway local;
   local.is_running = is_data_dir_in_use(config->data_dir);

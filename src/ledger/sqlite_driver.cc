@@ -117,6 +117,35 @@ Result<std::unique_ptr<SqliteDriver>> SqliteDriver::open(std::string path, Sqlit
   if (path != kInMemory) {
     if (auto made = make_file(path); !made) return std::unexpected(std::move(made.error()));
   }
+  auto driver = connect(std::move(path), options);
+  if (!driver) return driver;
+  if (auto ready = (*driver)->set_up(); !ready) return std::unexpected(std::move(ready.error()));
+  return driver;
+}
+
+Result<std::unique_ptr<SqliteDriver>> SqliteDriver::open_to_read(std::string path,
+                                                                 SqliteOptions options) {
+  struct stat status{};
+  if (path.empty()) return start_failure("The ledger sqlite: names no file.");
+  if (stat(path.c_str(), &status) != 0) {
+    return start_failure(
+        fmt::format("The ledger {} cannot be opened: {}.", path, std::strerror(errno)));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return start_failure(fmt::format("The ledger {} is not a plain file.", path));
+  }
+  auto driver = connect(std::move(path), options);
+  if (!driver) return driver;
+  auto ready = (*driver)->set_up_to_read();
+  if (!ready) return std::unexpected(std::move(ready.error()));
+  return driver;
+}
+
+// Also to read: the log and its index, which every connection to such a file shares, may have
+// to be made, and the last one to close tidies them away. Without the right to write SQLite
+// opens it for reading alone.
+Result<std::unique_ptr<SqliteDriver>> SqliteDriver::connect(std::string path,
+                                                            SqliteOptions options) {
   sqlite3* opened = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &opened,
@@ -124,11 +153,8 @@ Result<std::unique_ptr<SqliteDriver>> SqliteDriver::open(std::string path, Sqlit
   Connection connection(opened);
   if (code != SQLITE_OK)
     return sqlite_start_failure(refined(code, opened), sqlite3_errmsg(opened), path);
-
-  std::unique_ptr<SqliteDriver> driver(
+  return std::unique_ptr<SqliteDriver>(
       new SqliteDriver(std::move(path), options, std::move(connection)));
-  if (auto ready = driver->set_up(); !ready) return std::unexpected(std::move(ready.error()));
-  return driver;
 }
 
 SqliteDriver::SqliteDriver(std::string path, SqliteOptions options, Connection connection)
@@ -142,30 +168,32 @@ SqliteDriver::SqliteDriver(std::string path, SqliteOptions options, Connection c
       this);
 }
 
+// The first value that it gives.
+Result<SqlValue> SqliteDriver::set(const std::string& pragma) {
+  SqlValue first;
+  const int code = sqlite3_exec(
+      connection_.get(), pragma.c_str(),
+      [](void* value, int, char** columns, char**) {
+        if (columns[0] != nullptr) *static_cast<SqlValue*>(value) = std::string(columns[0]);
+        return 0;
+      },
+      &first, nullptr);
+  if (code == SQLITE_OK) return first;
+  return sqlite_start_failure(refined(code, connection_.get()), sqlite3_errmsg(connection_.get()),
+                              path_);
+}
+
 Result<void> SqliteDriver::set_up() {
   sqlite3* connection = connection_.get();
   sqlite3_busy_timeout(connection, static_cast<int>(options_.lock_wait_max.count()));
-  const auto run = [&](const std::string& text) -> Result<SqlValue> {
-    SqlValue first;
-    const int code = sqlite3_exec(
-        connection, text.c_str(),
-        [](void* value, int, char** columns, char**) {
-          if (columns[0] != nullptr) *static_cast<SqlValue*>(value) = std::string(columns[0]);
-          return 0;
-        },
-        &first, nullptr);
-    if (code == SQLITE_OK) return first;
-    return sqlite_start_failure(refined(code, connection), sqlite3_errmsg(connection), path_);
-  };
-
   auto sized =
-      run(fmt::format("PRAGMA cache_size = -{}; PRAGMA mmap_size = 0", options_.cache_kib_max));
+      set(fmt::format("PRAGMA cache_size = -{}; PRAGMA mmap_size = 0", options_.cache_kib_max));
   if (!sized) return std::unexpected(std::move(sized.error()));
   if (path_ == kInMemory) return {};
   if (sqlite3_db_readonly(connection, "main") != 0) {
     return sqlite_start_failure(SQLITE_READONLY, "opened for reading only", path_);
   }
-  auto mode = run("PRAGMA journal_mode = WAL");
+  auto mode = set("PRAGMA journal_mode = WAL");
   if (!mode) return std::unexpected(std::move(mode.error()));
   if (*mode != SqlValue("wal")) {
     return start_failure(
@@ -173,15 +201,28 @@ Result<void> SqliteDriver::set_up() {
                     "which SQLite's write-ahead log needs; put it on a local disk.",
                     path_));
   }
-  const auto owner = run("PRAGMA application_id");
+  const auto owner = set("PRAGMA application_id");
   if (!owner) return std::unexpected(owner.error());
   if (*owner != SqlValue("0") && *owner != SqlValue(std::to_string(kApplicationId))) {
     return start_failure(fmt::format("The ledger {} is the database of another program.", path_));
   }
   auto taken =
-      run(fmt::format("PRAGMA synchronous = FULL; PRAGMA application_id = {}", kApplicationId));
+      set(fmt::format("PRAGMA synchronous = FULL; PRAGMA application_id = {}", kApplicationId));
   if (!taken) return std::unexpected(std::move(taken.error()));
   return {};
+}
+
+Result<void> SqliteDriver::set_up_to_read() {
+  sqlite3_busy_timeout(connection_.get(), static_cast<int>(options_.lock_wait_max.count()));
+  auto sized =
+      set(fmt::format("PRAGMA cache_size = -{}; PRAGMA mmap_size = 0; "
+                      "PRAGMA query_only = ON",
+                      options_.cache_kib_max));
+  if (!sized) return std::unexpected(std::move(sized.error()));
+  const auto owner = set("PRAGMA application_id");
+  if (!owner) return std::unexpected(owner.error());
+  if (*owner == SqlValue(std::to_string(kApplicationId))) return {};
+  return start_failure(fmt::format("{} is not a ledger of clawdforge.", path_));
 }
 
 Result<SqliteDriver::Prepared*> SqliteDriver::prepare(std::string_view text) {
@@ -260,6 +301,17 @@ Result<std::int64_t> SqliteDriver::change_mark() {
     return failure(SQLITE_MISMATCH, kDataVersion);
   }
   return std::get<std::int64_t>(result->rows[0][0]);
+}
+
+Result<std::vector<std::string>> SqliteDriver::damage(int count_max) {
+  auto result = execute(fmt::format("PRAGMA integrity_check({})", count_max));
+  if (!result) return std::unexpected(std::move(result.error()));
+  std::vector<std::string> lines;
+  for (SqlRow& row : result->rows) {
+    auto* line = row.empty() ? nullptr : std::get_if<std::string>(&row[0]);
+    if (line != nullptr && *line != "ok") lines.push_back(std::move(*line));
+  }
+  return lines;
 }
 
 Result<void> SqliteDriver::tidy(Moment moment) {

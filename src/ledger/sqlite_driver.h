@@ -36,6 +36,10 @@ class SqliteDriver final : public SqlDriver {
   // Opens `path`, or makes it (0600); ":memory:" is a database of its own. The error's
   // message is a sentence for the operator, with the path and what to do.
   static Result<std::unique_ptr<SqliteDriver>> open(std::string path, SqliteOptions options);
+  // For looking at a ledger that is there, beside its gateway or without one: makes no file,
+  // and no statement changes anything. Errors as above.
+  static Result<std::unique_ptr<SqliteDriver>> open_to_read(std::string path,
+                                                            SqliteOptions options);
   SqliteDriver(const SqliteDriver&) = delete;
   SqliteDriver& operator=(const SqliteDriver&) = delete;
 
@@ -48,6 +52,10 @@ class SqliteDriver final : public SqlDriver {
   void rollback() override;
   Result<std::int64_t> change_mark() override;
   Result<void> tidy(Moment moment) override;
+
+  // What SQLite finds wrong with the file itself, in its own words, at most `count_max`
+  // lines; none: it is whole. Reads all of it.
+  Result<std::vector<std::string>> damage(int count_max);
 
   // Of the write-ahead log, after the last commit.
   int wal_pages() const { return wal_pages_; }
@@ -67,7 +75,10 @@ class SqliteDriver final : public SqlDriver {
   };
 
   SqliteDriver(std::string path, SqliteOptions options, Connection connection);
+  static Result<std::unique_ptr<SqliteDriver>> connect(std::string path, SqliteOptions options);
   Result<void> set_up();
+  Result<void> set_up_to_read();
+  Result<SqlValue> set(const std::string& pragma);
   Result<Prepared*> prepare(std::string_view text);
   Result<void> run(const char* text);
   Result<void> check_place() const;
