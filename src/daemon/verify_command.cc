@@ -11,6 +11,7 @@
 #include "daemon/effective_config.h"
 #include "daemon/ledger_file.h"
 #include "daemon/process_setup.h"
+#include "daemon/verify_files.h"
 #include "ledger/sqlite_driver.h"
 #include "ledger/verify.h"
 #include "workspace/data_dir.h"
@@ -82,7 +83,8 @@ Result<void> verify_all(SqliteDriver& driver, const Asked& asked, Findings& find
   if (auto done = verify_rows(driver, owners, findings); !done) return done;
   if (auto done = verify_journals(driver, findings); !done) return done;
   driver.rollback();
-  return {};
+  if (is_copy) return {};
+  return verify_files(driver, asked.data_dir, is_running, SystemClock(), findings);
 }
 
 int print(const Findings& findings) {
@@ -95,6 +97,10 @@ int print(const Findings& findings) {
 Result<Asked> what_is_asked(const std::vector<std::string>& arguments) {
   auto split = split_arguments(arguments);
   if (!split) return std::unexpected(split.error());
+  if (split->file && !split->flags.empty()) {
+    return fail(Errc::invalid, "usage",
+                "verify takes a FILE, or the flags that say where the gateway's ledger is.");
+  }
   if (split->file) return Asked{*split->file, ""};
   auto config = effective_config(std::move(split->flags));
   if (!config) return std::unexpected(config.error());
