@@ -1,7 +1,8 @@
 // What of sessions goes, and when: their journals step by step, so that no call holds the
 // ledger for long, and what an earlier life has left.
 #include <algorithm>
-#include <map>
+#include <limits>
+#include <utility>
 
 #include "ledger/audit_row.h"
 #include "ledger/row_values.h"
@@ -14,13 +15,24 @@ constexpr std::string_view kIsOpen =
     "SELECT 1 FROM sessions WHERE session_id = $1 AND closed_at IS NULL";
 constexpr std::string_view kDeleteOldest =
     "DELETE FROM journal WHERE session_id = $1 AND first_event_id IN (SELECT first_event_id "
-    "FROM journal WHERE session_id = $1 ORDER BY first_event_id LIMIT $2)";
+    "FROM journal WHERE session_id = $1 ORDER BY first_event_id LIMIT $2) RETURNING bytes";
 constexpr std::string_view kDeleteTurns = "DELETE FROM turns WHERE session_id = $1";
 constexpr std::string_view kDeleteClosed =
     "DELETE FROM sessions WHERE session_id = $1 AND closed_at IS NOT NULL RETURNING app_name";
-constexpr std::string_view kTrimByTime =
-    "DELETE FROM journal WHERE (session_id, first_event_id) IN (SELECT session_id, first_event_id "
-    "FROM journal WHERE at <= $1 ORDER BY at LIMIT $2) RETURNING session_id, bytes";
+// A journal loses its oldest blocks and no other, so that what is left of it has no hole. A
+// clock that was set back stamps late blocks with early times: those wait for the ones before
+// them, and a session whose first block is young is not looked at.
+constexpr std::string_view kOldSessions =
+    "SELECT session_id, COUNT(*) FROM (SELECT session_id FROM journal WHERE at <= $1 AND "
+    "(SELECT head.at FROM journal AS head WHERE head.session_id = journal.session_id "
+    "ORDER BY head.first_event_id LIMIT 1) <= $1 ORDER BY at LIMIT $2) AS old GROUP BY session_id";
+constexpr std::string_view kFirstYoung =
+    "SELECT first_event_id FROM journal WHERE session_id = $1 AND at > $2 "
+    "ORDER BY first_event_id LIMIT 1";
+constexpr std::string_view kTrimSession =
+    "DELETE FROM journal WHERE session_id = $1 AND first_event_id IN (SELECT first_event_id "
+    "FROM journal WHERE session_id = $1 AND first_event_id < $2 "
+    "ORDER BY first_event_id LIMIT $3) RETURNING bytes";
 constexpr std::string_view kLessJournal =
     "UPDATE sessions SET journal_bytes = CASE WHEN journal_bytes > $2 THEN journal_bytes - $2 "
     "ELSE 0 END WHERE session_id = $1";
@@ -40,6 +52,10 @@ constexpr std::string_view kOldestBlocks =
 constexpr std::string_view kSetJournalBytes =
     "UPDATE sessions SET journal_bytes = $2 WHERE session_id = $1";
 
+// A turn that was given meanwhile may have left events.
+constexpr std::string_view kDropUnansweredJournal =
+    "DELETE FROM journal WHERE session_id IN (SELECT session_id FROM sessions "
+    "WHERE closed_at IS NULL AND agent_session_id IS NULL AND instance_id <> $1)";
 constexpr std::string_view kDropUnanswered =
     "DELETE FROM sessions WHERE closed_at IS NULL AND agent_session_id IS NULL "
     "AND instance_id <> $1";
@@ -54,6 +70,13 @@ constexpr std::string_view kDropLoneTurns =
     "DELETE FROM turns WHERE NOT EXISTS "
     "(SELECT 1 FROM sessions WHERE sessions.session_id = turns.session_id)";
 
+// Takes what was deleted off the session's count.
+Result<void> note_less(SqlDriver& driver, const std::string& id, const SqlResult& deleted) {
+  std::int64_t bytes = 0;
+  for (const SqlRow& row : deleted.rows) bytes += whole_in(row.at(0)).value_or(0);
+  return without_rows(driver.execute(kLessJournal, {id, bytes}));
+}
+
 Result<bool> delete_step(SqlDriver& driver, const std::string& id, const AuditEvent& event,
                          std::int64_t blocks_max) {
   const auto open = driver.execute(kIsOpen, {id});
@@ -61,7 +84,12 @@ Result<bool> delete_step(SqlDriver& driver, const std::string& id, const AuditEv
   if (!open->rows.empty()) return false;
   const auto blocks = driver.execute(kDeleteOldest, {id, blocks_max});
   if (!blocks) return std::unexpected(blocks.error());
-  if (blocks->changed >= blocks_max) return false;
+  if (std::cmp_greater_equal(blocks->rows.size(), blocks_max)) {
+    if (auto noted = note_less(driver, id, *blocks); !noted) {
+      return std::unexpected(std::move(noted.error()));
+    }
+    return false;
+  }
   const auto turns = driver.execute(kDeleteTurns, {id});
   if (!turns) return std::unexpected(turns.error());
   const auto row = driver.execute(kDeleteClosed, {id});
@@ -72,18 +100,32 @@ Result<bool> delete_step(SqlDriver& driver, const std::string& id, const AuditEv
   return true;
 }
 
-Result<std::int64_t> trim_by_time(SqlDriver& driver, std::int64_t last, std::int64_t blocks_max) {
-  const auto trimmed = driver.execute(kTrimByTime, {last, blocks_max});
+// At most `blocks_max` of those before the first young one; gives how many there were.
+Result<std::int64_t> trim_old(SqlDriver& driver, const std::string& id, std::int64_t last,
+                              std::int64_t blocks_max) {
+  const auto young = driver.execute(kFirstYoung, {id, last});
+  if (!young) return std::unexpected(young.error());
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  const SqlValue keep_from = young->rows.empty() ? SqlValue(kNone) : young->rows[0].at(0);
+  const auto trimmed = driver.execute(kTrimSession, {id, keep_from, blocks_max});
   if (!trimmed) return std::unexpected(trimmed.error());
-  std::map<std::string, std::int64_t> bytes;
-  for (const SqlRow& row : trimmed->rows) {
-    bytes[text_in(row.at(0)).value_or("")] += whole_in(row.at(1)).value_or(0);
-  }
-  for (const auto& [id, less] : bytes) {
-    const auto noted = driver.execute(kLessJournal, {id, less});
-    if (!noted) return std::unexpected(noted.error());
+  if (auto noted = note_less(driver, id, *trimmed); !noted) {
+    return std::unexpected(std::move(noted.error()));
   }
   return static_cast<std::int64_t>(trimmed->rows.size());
+}
+
+Result<std::int64_t> trim_by_time(SqlDriver& driver, std::int64_t last, std::int64_t blocks_max) {
+  const auto old = driver.execute(kOldSessions, {last, blocks_max});
+  if (!old) return std::unexpected(old.error());
+  std::int64_t count = 0;
+  for (const SqlRow& row : old->rows) {
+    const auto trimmed =
+        trim_old(driver, text_in(row.at(0)).value_or(""), last, whole_in(row.at(1)).value_or(0));
+    if (!trimmed) return trimmed;
+    count += *trimmed;
+  }
+  return count;
 }
 
 // How much journal a session has; added up where another program has put nonsense.
@@ -137,6 +179,8 @@ Result<std::int64_t> trim_large(SqlDriver& driver, std::int64_t bytes_max,
 }
 
 Result<std::int64_t> adopt_all(SqlDriver& driver, const std::string& instance_id) {
+  const auto emptied = driver.execute(kDropUnansweredJournal, {instance_id});
+  if (!emptied) return std::unexpected(emptied.error());
   const auto dropped = driver.execute(kDropUnanswered, {instance_id});
   if (!dropped) return std::unexpected(dropped.error());
   const auto adopted = driver.execute(kAdoptOpen, {instance_id});
