@@ -262,7 +262,7 @@ Task<void> LiveSession::see_off(std::shared_ptr<SessionAgent> agent, std::unique
   --leaving_;
   quiet_.cancel();
   // A closed row has no mark any more, and the mark of a new process stays.
-  if (!is_ending() && !agent_ && !is_starting_) {
+  if (ending_ != TurnStop::closed && !agent_ && !is_starting_) {
     auto forgetting = around_.ledger.forget_process(session_.id);
     const auto forgotten = co_await std::move(forgetting);
     if (!forgotten) {
