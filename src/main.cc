@@ -4,6 +4,7 @@
 
 #include "agent/demo_agent.h"
 #include "cli/cli.h"
+#include "daemon/backup_command.h"
 #include "daemon/serve.h"
 #include "daemon/verify_command.h"
 #include "process/program_host.h"
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
   }
   if (command == "agent-host") return host_programs();
   if (command == "config") return print_config(std::vector<std::string>(argv + 2, argv + argc));
+  if (command == "backup") return backup(std::vector<std::string>(argv + 2, argv + argc));
   if (command == "verify") return verify(std::vector<std::string>(argv + 2, argv + argc));
   return run_client(argc, argv, find_door);
 }

@@ -40,6 +40,7 @@ void list_daemon_commands(CLI::App& program) {
   program.add_subcommand("serve", "run the gateway (serve --help lists every key)");
   program.add_subcommand("demo-agent", "the built-in agent, as the gateway starts it");
   program.add_subcommand("config", "print the effective configuration and where it comes from");
+  program.add_subcommand("backup", "copy the ledger into a file, also while the gateway runs");
   program.add_subcommand("verify", "check the ledger and say what is wrong");
 }
 

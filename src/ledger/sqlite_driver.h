@@ -8,6 +8,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +31,16 @@ struct SqliteOptions {
   int wal_pages_max = 8'192;
   // Page cache; the whole gateway is to be small when idle.
   int cache_kib_max = 1'024;
+};
+
+// How much a step of copy_into() copies: 4 MiB, so that it hears a signal soon.
+inline constexpr int kCopyStepPagesMax = 1'024;
+
+// The rows that a copy holds.
+struct LedgerCopy {
+  std::int64_t apps = 0;
+  std::int64_t sessions = 0;
+  std::int64_t runs = 0;
 };
 
 class SqliteDriver final : public SqlDriver {
@@ -56,6 +68,12 @@ class SqliteDriver final : public SqlDriver {
   // What SQLite finds wrong with the file itself, in its own words, at most `count_max`
   // lines; none: it is whole. Reads all of it.
   Result<std::vector<std::string>> damage(int count_max);
+
+  // Copies one state of the database, what is in the log included, into the empty file
+  // `path`, and checks the copy. Writers are not held up: the state is a snapshot, and the log
+  // only grows by what they write meanwhile. Between two steps, and while it checks, it asks
+  // `is_stopped`. The error's message is a sentence for the operator; Errc::gone when stopped.
+  Result<LedgerCopy> copy_into(const std::string& path, const std::function<bool()>& is_stopped);
 
   // Of the write-ahead log, after the last commit.
   int wal_pages() const { return wal_pages_; }
