@@ -69,13 +69,14 @@ Result<void> verify_all(SqliteDriver& driver, const Asked& asked, Findings& find
   const bool is_copy = asked.data_dir.empty();
   bool is_running = !is_copy && is_data_dir_in_use(asked.data_dir);
   if (auto begun = driver.begin(Access::read); !begun) return begun;
-  if (auto known = check_schema(driver, asked.ledger); !known) return known;
-  is_running = is_running || (!is_copy && is_data_dir_in_use(asked.data_dir));
   findings.begin(kDamage);
   const auto damage = driver.damage(kDamageLinesMax);
   if (!damage) return std::unexpected(damage.error());
   for (const std::string& line : *damage) findings.note(kDamage, line);
   if (!damage->empty()) return {};
+  if (auto known = check_schema(driver, asked.ledger); !known) return known;
+  // The gateway may have started since the first look, and the state read here be its own.
+  is_running = is_running || (!is_copy && is_data_dir_in_use(asked.data_dir));
   const auto instances = select_instances(driver);
   if (!instances) return std::unexpected(instances.error());
   std::set<std::string> owners;
