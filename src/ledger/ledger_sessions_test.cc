@@ -519,6 +519,25 @@ TEST_P(LedgerSessions, JournalsAreTrimmedByAgeOldestFirst) {
   EXPECT_EQ(find("s1").turn_count, 5);
 }
 
+TEST_P(LedgerSessions, AJournalStampedByAClockThatWasSetBackLosesItsOldestFirst) {
+  open();
+  for (const char* id : {"s1", "s2"}) add(id);
+  const auto write = [&](const char* id, std::int64_t turn, std::int64_t second) {
+    ASSERT_TRUE(await(ledger().write_session(whole_turn(id, turn, second))));
+  };
+  write("s1", 1, 500);
+  write("s1", 2, 100);
+  for (std::int64_t i = 1; i <= 3; ++i) write("s2", i, 100);
+  EXPECT_EQ(await(ledger().trim_journal(at_second(200), 2)), 2) << "of the second, in its order";
+  const auto left = await(ledger().journal("s2", 0, 1'000'000)).value();
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].turn_index, 3);
+  EXPECT_EQ(await(ledger().trim_journal(at_second(200), 10)), 1);
+  EXPECT_EQ(await(ledger().trim_journal(at_second(200), 10)), 0) << "the first waits for its first";
+  EXPECT_EQ(await(ledger().journal("s1", 0, 1'000'000)).value().size(), 2U);
+  EXPECT_EQ(await(ledger().trim_journal(at_second(500), 10)), 2);
+}
+
 TEST_P(LedgerSessions, LargeJournalsAreTrimmedToTheirLimit) {
   open();
   for (const char* id : {"large", "larger", "small"}) add(id);

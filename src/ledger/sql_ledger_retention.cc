@@ -2,6 +2,7 @@
 // ledger for long, and what an earlier life has left.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "ledger/audit_row.h"
@@ -22,10 +23,10 @@ constexpr std::string_view kDeleteClosed =
 // A journal loses its oldest blocks and no other, so that what is left of it has no hole. A
 // clock that was set back stamps late blocks with early times: those wait for the ones before
 // them, and a session whose first block is young is not looked at.
-constexpr std::string_view kOldSessions =
-    "SELECT session_id, COUNT(*) FROM (SELECT session_id FROM journal WHERE at <= $1 AND "
+constexpr std::string_view kOldBlocks =
+    "SELECT session_id FROM journal WHERE at <= $1 AND "
     "(SELECT head.at FROM journal AS head WHERE head.session_id = journal.session_id "
-    "ORDER BY head.first_event_id LIMIT 1) <= $1 ORDER BY at LIMIT $2) AS old GROUP BY session_id";
+    "ORDER BY head.first_event_id LIMIT 1) <= $1 ORDER BY at LIMIT $2";
 constexpr std::string_view kFirstYoung =
     "SELECT first_event_id FROM journal WHERE session_id = $1 AND at > $2 "
     "ORDER BY first_event_id LIMIT 1";
@@ -116,12 +117,13 @@ Result<std::int64_t> trim_old(SqlDriver& driver, const std::string& id, std::int
 }
 
 Result<std::int64_t> trim_by_time(SqlDriver& driver, std::int64_t last, std::int64_t blocks_max) {
-  const auto old = driver.execute(kOldSessions, {last, blocks_max});
+  const auto old = driver.execute(kOldBlocks, {last, blocks_max});
   if (!old) return std::unexpected(old.error());
+  std::map<std::string, std::int64_t> blocks;  // how many of each session
+  for (const SqlRow& row : old->rows) ++blocks[text_in(row.at(0)).value_or("")];
   std::int64_t count = 0;
-  for (const SqlRow& row : old->rows) {
-    const auto trimmed =
-        trim_old(driver, text_in(row.at(0)).value_or(""), last, whole_in(row.at(1)).value_or(0));
+  for (const auto& [id, most] : blocks) {
+    const auto trimmed = trim_old(driver, id, last, most);
     if (!trimmed) return trimmed;
     count += *trimmed;
   }

@@ -167,6 +167,28 @@ TEST_F(SqliteSessions, ANewLifeOwnsWhatIsOpenAndKnowsOfNoProcess) {
             "open|i2|NULL|NULL|NULL\nshut|i1|NULL|NULL|NULL");
 }
 
+TEST_F(SqliteSessions, ASessionThatWasNeverAnsweredTakesItsEventsAlong) {
+  for (const char* id : {"made", "unmade"}) {
+    add(id);
+    ASSERT_TRUE(await(ledger().write_session(turn(id, 1, 200))));
+  }
+  ASSERT_TRUE(await(ledger().note_agent("made", "x", {4711, 99, "boot"}, "i1", {})));
+  EXPECT_EQ(await(ledger().adopt_sessions("i2")), 1);
+  for (const char* table : {"sessions", "turns", "journal"}) {
+    EXPECT_EQ(other_->ask(std::string("SELECT session_id FROM ") + table), "made") << table;
+  }
+}
+
+TEST_F(SqliteSessions, TheCountOfTheJournalFollowsWhatIsDeletedOfIt) {
+  add("s1");
+  for (std::int64_t i = 1; i <= 4; ++i) {
+    ASSERT_TRUE(await(ledger().write_session(turn("s1", i, 200 + i))));
+  }
+  ASSERT_TRUE(await(ledger().close_session("s1", "asked", {"close", at_second(300), "{}"}, {})));
+  EXPECT_EQ(await(ledger().delete_session("s1", {"hard_delete", at_second(400), "{}"}, 3)), false);
+  EXPECT_EQ(other_->ask("SELECT journal_bytes FROM sessions"), "12");
+}
+
 TEST_F(SqliteSessions, TheCountOfTheJournalFollowsWhatIsTrimmed) {
   add("s1");
   for (std::int64_t i = 1; i <= 4; ++i) {
