@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <iterator>
 #include <utility>
 
 #include "base/tokens.h"
@@ -10,6 +11,16 @@ namespace clawdforge {
 namespace {
 
 constexpr std::chrono::seconds kJournalRetryPause{1};
+
+// Moves those that came behind no later event than `last` over, the oldest first.
+template <class T>
+void move_until(std::int64_t last, std::vector<T>& from, std::vector<std::int64_t>& behind,
+                std::vector<T>& to) {
+  const auto count = std::ranges::upper_bound(behind, last) - behind.begin();
+  to.assign(std::move_iterator(from.begin()), std::move_iterator(from.begin() + count));
+  from.erase(from.begin(), from.begin() + count);
+  behind.erase(behind.begin(), behind.begin() + count);
+}
 
 }  // namespace
 
@@ -62,11 +73,13 @@ void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string
 
 void SessionJournal::note(AuditEvent event) {
   waiting_.write.audit.push_back(std::move(event));
+  waiting_.audit_behind.push_back(last_event_id_);
   wake_writer(true);
 }
 
 void SessionJournal::settle_turn(TurnSettled settled) {
   waiting_.write.ends.push_back(std::move(settled));
+  waiting_.ends_behind.push_back(last_event_id_);
   wake_writer(true);
 }
 
@@ -103,11 +116,9 @@ SessionWrite SessionJournal::take_batch() {
   some.blocks.assign(std::move_iterator(blocks.begin()), std::move_iterator(end));
   blocks.erase(blocks.begin(), end);
   waiting_.bytes -= bytes;
-  // A turn's end goes with its last events.
-  if (blocks.empty()) {
-    some.ends = std::exchange(waiting_.write.ends, {});
-    some.audit = std::exchange(waiting_.write.audit, {});
-  }
+  const std::int64_t last = some.blocks.back().last_event_id;
+  move_until(last, waiting_.write.ends, waiting_.ends_behind, some.ends);
+  move_until(last, waiting_.write.audit, waiting_.audit_behind, some.audit);
   return some;
 }
 

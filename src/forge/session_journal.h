@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/async.h"
 #include "base/clock.h"
@@ -65,6 +66,10 @@ class SessionJournal {
  private:
   struct Waiting {
     SessionWrite write;
+    // For each end and each line of the audit the last event given before it: it is written
+    // with that event, or a crash in between would show one without the other.
+    std::vector<std::int64_t> ends_behind;
+    std::vector<std::int64_t> audit_behind;
     std::size_t bytes = 0;
     bool is_urgent = false;
     bool is_empty() const;

@@ -82,6 +82,28 @@ TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenItWasIdle) {
   EXPECT_EQ(ask("SELECT state FROM turns"), "done");
 }
 
+TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenMuchFollowsIt) {
+  journal_->begin_turn(1, true);
+  journal_->append(1, EventKind::done, "{}");
+  journal_->note({.event = "turn", .at = clock_.now()});
+  journal_->settle_turn({1, "done", clock_.now(), "end_turn", {}, {}, {}});
+  const std::string much = "\"" + std::string(200 * 1024, 'x') + "\"";
+  for (int i = 0; i < 40; ++i) journal_->append(1, EventKind::update, much);
+  journal_->note({.event = "cancel", .at = clock_.now()});
+  // The first commit is made and the second is not, as if the gateway were killed in between.
+  OtherProgram(path_).run(
+      "CREATE TRIGGER full BEFORE INSERT ON journal WHEN NEW.first_event_id > 30 "
+      "BEGIN SELECT RAISE(ABORT, 'no more'); END");
+  EXPECT_FALSE(house_.await(journal_->committed()));
+  EXPECT_EQ(ask("SELECT MIN(first_event_id) FROM journal"), "1");
+  EXPECT_EQ(ask("SELECT state FROM turns"), "done");
+  EXPECT_EQ(ask("SELECT event FROM session_events"), "turn");
+  OtherProgram(path_).run("DROP TRIGGER full");
+  ASSERT_TRUE(house_.await(journal_->committed()));
+  EXPECT_EQ(ask("SELECT last_event_id FROM sessions"), "41");
+  EXPECT_EQ(ask("SELECT event FROM session_events ORDER BY event_id"), "turn\ncancel");
+}
+
 TEST_F(SessionJournalTest, WritesTheBeginningOfATurnThatStaysSilent) {
   journal_->begin_turn(7, false);
   ASSERT_TRUE(house_.await(journal_->committed()));
