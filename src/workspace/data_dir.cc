@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -18,6 +20,8 @@ namespace clawdforge {
 namespace {
 
 constexpr std::size_t kSmallFileBytesMax = 4096;
+constexpr std::chrono::seconds kDirLockWaitMax{1};
+constexpr int kLockLookMilliseconds = 10;
 
 std::unexpected<Error> unusable(const std::string& path, const char* what) {
   return fail(Errc::unavailable, "data_dir",
@@ -77,6 +81,22 @@ Result<void> replace_file(const std::string& path, std::string_view text, mode_t
   return {};
 }
 
+// A gateway that was killed while it started a child has left one that holds copies of all
+// its descriptors until its exec, this lock and the listening socket among them. Whoever is
+// started at once must not be refused for that.
+bool take_lock(int descriptor) {
+  const auto end = std::chrono::steady_clock::now() + kDirLockWaitMax;
+  while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return false;
+    if (std::chrono::steady_clock::now() >= end) {
+      errno = EWOULDBLOCK;
+      return false;
+    }
+    ::poll(nullptr, 0, kLockLookMilliseconds);
+  }
+  return true;
+}
+
 std::string lock_path_in(const std::string& directory) { return directory + "/lock"; }
 std::string token_path(const std::string& directory) { return directory + "/admin-token"; }
 std::string port_path(const std::string& directory) { return directory + "/port"; }
@@ -88,7 +108,7 @@ Result<DataDir> DataDir::open(std::string path) {
   const std::string lock_path = lock_path_in(path);
   Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (lock.number() < 0) return unusable(lock_path, "opened");
-  if (::flock(lock.number(), LOCK_EX | LOCK_NB) != 0) {
+  if (!take_lock(lock.number())) {
     if (errno != EWOULDBLOCK) return unusable(lock_path, "locked");
     return fail(Errc::conflict, "data_dir_in_use",
                 fmt::format("Another gateway is running on the data directory {}; stop it, or "

@@ -14,7 +14,8 @@ namespace clawdforge {
 class DataDir {
  public:
   // Makes the directory (0700) and its parents if they are not there. Errc::conflict when
-  // another gateway has it, Errc::unavailable when it cannot be made or written.
+  // another gateway has it and keeps it for a second, Errc::unavailable when it cannot be made or
+  // written.
   static Result<DataDir> open(std::string path);
   DataDir(DataDir&& other) noexcept;
   DataDir(const DataDir&) = delete;

@@ -101,6 +101,17 @@ class Gateway:
         self._clients = []
 
     def start(self):
+        self.spawn()
+        return self.await_ready()
+
+    def await_ready(self):
+        self.scheme, self.host, port = READY.fullmatch(self._ready_line()).groups()
+        self.port = int(port)
+        self.url = f"{self.scheme}://{self.host}:{self.port}"
+        return self
+
+    def spawn(self):
+        """Starts the process and does not wait until it is ready."""
         assert self.process is None, "already running"
         self.root.mkdir(parents=True, exist_ok=True)
         with open(self.stderr_file, "ab") as stderr:
@@ -111,10 +122,6 @@ class Gateway:
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=stderr if self.stderr_target is None else self.stderr_target,
                 preexec_fn=self._limit_files if self.files_soft else None)
-        self.scheme, self.host, port = READY.fullmatch(self._ready_line()).groups()
-        self.port = int(port)
-        self.url = f"{self.scheme}://{self.host}:{self.port}"
-        return self
 
     def _limit_files(self):
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

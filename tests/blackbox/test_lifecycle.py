@@ -1,4 +1,5 @@
 """Starting, signals, draining, ending."""
+import fcntl
 import os
 import pathlib
 import shutil
@@ -151,6 +152,26 @@ def test_a_second_gateway_on_the_same_data_directory_is_refused(gateway, tmp_pat
     assert str(gateway.data_dir) in sentence
     assert gateway.client().get("/healthz").status_code == 200
     assert (gateway.data_dir / "port").read_text() == f"{gateway.port}\n"
+
+
+def test_a_lock_that_is_let_go_of_in_time_does_not_keep_it_from_starting(new_gateway):
+    """A child of a killed gateway holds the lock until its exec."""
+    gateway = new_gateway(start=False)
+    gateway.data_dir.mkdir(parents=True)
+    with open(gateway.data_dir / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        gateway.spawn()
+
+        def has_opened_it():
+            try:
+                descriptors = pathlib.Path(f"/proc/{gateway.process.pid}/fd").iterdir()
+                return any(os.readlink(one) == lock.name for one in descriptors)
+            except FileNotFoundError:
+                return False  # one was closed meanwhile
+            except PermissionError:
+                pytest.skip("an ordinary user may not look into a process that cannot be dumped")
+        wait_until(has_opened_it, "it asks for the lock")
+    assert gateway.await_ready()
 
 
 def test_a_port_in_use_is_exit_1(gateway, tmp_path):
