@@ -72,6 +72,8 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   // Asks the agent to end the turn that runs. False: none does.
   bool cancel();
   Questions& questions() { return questions_; }
+  // Returns when all that has happened until now is in the ledger.
+  Async<void> kept() { return journal_.committed(); }
   // What will be told from now on has a higher number.
   std::int64_t last_event_id() const { return journal_.last_event_id(); }
 

@@ -223,10 +223,15 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::str
   // Nothing has been told of this turn yet: it has only just been accepted.
   const Entry live = entry_of(id);
   auto feed = feed_for(live->session());
-  co_return TurnStream{.turn_index = (*accepted)->index,
-                       .reader = std::make_unique<EventReader>(
-                           around_.executor, around_.ledger, std::move(feed), std::move(id),
-                           live->last_event_id(), options_.reader_bytes_max, false)};
+  TurnStream stream{.turn_index = (*accepted)->index,
+                    .reader = std::make_unique<EventReader>(
+                        around_.executor, around_.ledger, std::move(feed), std::move(id),
+                        live->last_event_id(), options_.reader_bytes_max, false)};
+  // Whoever is told that it was accepted may come back for its end, also after a restart.
+  auto keeping = live->kept();
+  const auto kept = co_await std::move(keeping);
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return stream;
 }
 
 std::shared_ptr<Feed> Sessions::feed_for(const Session& session) {
@@ -283,7 +288,11 @@ Async<bool> Sessions::cancel(std::string app, std::string id) {
   if (!session) co_return std::unexpected(session.error());
   if (session->closed_at) co_return closed();
   const Entry live = entry_of(id);
-  co_return live && live->cancel();
+  if (!live || !live->cancel()) co_return false;
+  auto keeping = live->kept();
+  const auto kept = co_await std::move(keeping);
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return true;
 }
 
 Async<std::vector<OpenQuestion>> Sessions::questions(std::string app, std::string id) {
@@ -303,7 +312,10 @@ Async<void> Sessions::answer(std::string app, std::string id, std::string questi
   if (session->closed_at) co_return closed();
   const Entry live = entry_of(id);
   if (!live) co_return fail(Errc::not_found, "permission_not_found", "There is no such question.");
-  co_return live->questions().answer(question_id, choice);
+  auto answered = live->questions().answer(question_id, choice);
+  if (!answered) co_return answered;
+  auto keeping = live->kept();
+  co_return co_await std::move(keeping);
 }
 
 SessionView Sessions::view_of(Session session) const {

@@ -48,6 +48,17 @@ def test_a_running_turn_is_cancelled_and_its_agent_goes_on(app, forge):
     assert audit(forge, session) == ["create", "cancel", "turn", "turn"]
 
 
+def test_a_cancel_is_in_the_audit_when_it_is_answered(app, forge):
+    session = app.session()
+    for count in range(1, fewer(20) + 1):
+        with stream_turn(session, {"text": "so far"}, {"linger_ms": 50},
+                         {"sleep_until_cancel": True}) as stream:
+            stream.expect()
+            assert cancel(session) is True
+            assert audit(forge, session).count("cancel") == count
+            stream.rest()
+
+
 def test_a_plain_turn_is_answered_as_cancelled(app, forge, tmp_path):
     session = app.session()
     held = session.hold(tmp_path, {"text": "so far"}).begun()

@@ -81,6 +81,18 @@ def assert_answered_once(session, *expected):
 
 # The question
 
+def test_a_decision_is_in_the_journal_and_the_audit_when_it_is_answered(app):
+    session = app.session(permission_mode="ask")
+    for _ in range(fewer(20)):
+        with stream_turn(session, {"permission": EDIT}) as stream:
+            question = stream.expect("permission").json()["id"]
+            accept(answer(session, question, decision="allow"))
+            assert decisions(session)[-1:] == [(question, "allow", "app")]
+            assert any(event["event"] == "permission_resolved" and event["data"]["id"] == question
+                       for event in journal(app.gateway, session))
+            stream.rest()
+
+
 def test_a_question_is_told_listed_and_answered(app, forge, tmp_path):
     session = app.session(permission_mode="ask")
     assert open_questions(session) == []

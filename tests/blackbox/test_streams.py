@@ -52,6 +52,18 @@ def assert_turn_stream(events, pieces, closing="done"):
 
 # What a stream is
 
+def test_a_turn_is_in_the_ledger_when_its_stream_begins(app, forge, tmp_path):
+    """Who has been told that it was accepted may come back for its end after a crash."""
+    session = app.session()
+    for index in range(1, fewer(20) + 1):
+        gate = tmp_path / f"gate-{index}"
+        with stream_turn(session, {"wait_for": str(gate)}) as stream:
+            assert stream.status == 200
+            assert [row["turn_index"] for row in turn_rows(forge, session)][-1:] == [index]
+            gate.touch()
+            assert stream.rest()[-1].name == "done"
+
+
 def test_a_turn_is_told_as_it_happens_and_closed_once(app, forge):
     session = app.session()
     with stream_turn(session, {"text": "one"}, {"thought": "hm"}, {"text": "two"},
