@@ -1,0 +1,331 @@
+"""After a restart: everything that was answered is there, exactly once."""
+import itertools
+import json
+
+import client
+from census import check_directories, check_rows
+from record import CLOSING, Session
+
+SOURCES = itertools.count()
+DEAD_TOKENS_MAX = 10   # asked in one round: more would look like guessing
+LIVE_TOKENS_MAX = 20
+WOKEN_MAX = 2          # sessions that are asked in one round what they remember
+
+
+class Check:
+    def __init__(self, gateway, workers, findings, figures, choice):
+        self.gateway = gateway
+        self.workers = workers
+        self.findings = findings
+        self.figures = figures
+        self.choice = choice
+
+    def all(self):
+        """In this order: first what must hold before anything new begins."""
+        check_rows(self.gateway, self.findings)
+        check_directories(self.gateway, self.findings)
+        self.runs()
+        self.apps()
+        for app in self.apps_there():
+            self.sessions(app)
+        for app in self.apps_gone():
+            self.sessions_of_gone(app)
+        self.tokens()
+        self.uploads()
+        self.memory()
+
+    # How to ask
+
+    def get(self, token, path):
+        answer = client.call(self.gateway, token, "GET " + path)
+        assert answer.status == 200, f"GET {path}: {answer}"
+        return answer.body
+
+    def admin(self, path):
+        return self.get(self.gateway.admin_token, path)
+
+    def hold(self, is_well, text):
+        return self.findings.check(is_well, text)
+
+    def apps_there(self):
+        return [app for worker in self.workers for app in worker.apps if not app.is_gone]
+
+    def apps_gone(self):
+        return [app for worker in self.workers for app in worker.apps if app.is_gone]
+
+    # Runs
+
+    def runs(self):
+        expected = {run.id: run for worker in self.workers for run in worker.runs}
+        found = {}
+        cursor = None
+        while expected.keys() - found.keys():
+            page = self.admin("/admin/runs?limit=1000" + (f"&cursor={cursor}" if cursor else ""))
+            found.update({row["run_id"]: row for row in page["runs"]})
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+        for run in expected.values():
+            row = found.get(run.id)
+            self.hold(row is not None, f"the answered run {run.id} is not in the audit")
+            self.hold(row is None or (row["state"], row["outcome"]) == (run.state, run.outcome),
+                       f"the run {run.id} was answered as {run.state}, {run.outcome}: {row}")
+        for worker in self.workers:
+            worker.runs = []
+
+    # Apps
+
+    def apps(self):
+        listed = {row["name"] for row in self.admin("/admin/tokens")["tokens"]}
+        known = set()
+        for worker in self.workers:
+            known |= worker.lost_names
+            for app in worker.apps:
+                known.add(app.name)
+                self.app(app, app.name in listed)
+        self.hold(listed <= known, f"apps that nobody has made: {listed - known}")
+
+    def app(self, app, is_listed):
+        if app.is_revoke_unsure:
+            app.is_gone = not is_listed
+            app.is_revoke_unsure = False
+            if app.is_gone:
+                app.dead_tokens.append(app.token)
+        self.hold(is_listed != app.is_gone,
+                   f"app {app.name} is {'' if is_listed else 'not '}listed; gone: {app.is_gone}")
+        if app.is_token_unsure and is_listed:
+            # Whether it was rotated is not known; once more, and it is.
+            answer = client.call(self.gateway, self.gateway.admin_token,
+                                 f"POST /admin/tokens/{app.name}/rotate")
+            app.dead_tokens.append(app.token)
+            app.token = answer.body["token"]
+            app.is_token_unsure = False
+
+    def tokens(self):
+        live = self.apps_there()
+        for app in self.choice.sample(live, min(len(live), LIVE_TOKENS_MAX)):
+            status = self.status(app.token)
+            self.hold(status == 200, f"the token of {app.name} gets {status}")
+        dead = [(app.name, token) for worker in self.workers for app in worker.apps
+                for token in app.dead_tokens]
+        for name, token in self.choice.sample(dead, min(len(dead), DEAD_TOKENS_MAX)):
+            status = self.status(token)
+            self.hold(status == 401, f"a dead token of {name} gets {status}")
+
+    def status(self, token):
+        number = next(SOURCES)
+        source = f"127.9.{number // 250 % 250}.{number % 250 + 1}"
+        return client.status_from(self.gateway, token, source)
+
+    # Sessions
+
+    def sessions(self, app):
+        states = {state["session_id"]: state for state in
+                  self.get(app.token, "/sessions?include_closed=true")["sessions"]}
+        known = {session.id for session in app.sessions}
+        strange = states.keys() - known
+        self.hold(len(strange) <= app.lost_creates,
+                   f"{len(strange)} sessions of {app.name} that nobody knows, "
+                   f"{app.lost_creates} were asked for without an answer")
+        for session_id in strange:
+            # Made for whoever did not hear of it. From now on it is one like the others.
+            app.sessions.append(Session(session_id, app, states[session_id]["agent"], "unknown"))
+            self.figures["sessions made, and not heard of"] += 1
+        app.lost_creates = 0
+        for session in app.sessions:
+            if not self.hold(session.id in states,
+                              f"the session {session.id} of {app.name} is gone"):
+                continue
+            self.state(session, states[session.id], "closed")
+            if session.is_touched:
+                self.events(session, app.token)
+                session.is_touched = False
+
+    def sessions_of_gone(self, app):
+        """Their token is gone, so the admin looks."""
+        fresh = [session for session in app.sessions if session.is_touched or not session.is_closed]
+        if not fresh and not app.lost_creates:
+            return
+        listed = self.admin(f"/admin/sessions?app={app.name}&limit=1000")["sessions"]
+        states = {state["session_id"]: state for state in listed}
+        for session in app.sessions:
+            if self.hold(session.id in states, f"the session {session.id} of {app.name} is gone"):
+                was_closed = session.is_closed
+                session.is_close_unsure = session.is_close_unsure or not was_closed
+                self.state(session, states[session.id], "closed" if was_closed else None)
+                self.hold(session.is_closed, f"{session.id} is open and its app is gone")
+                session.is_touched = False
+        self.hold(all(state["closed_at"] for state in listed),
+                   f"a session of {app.name}, which is gone, is open")
+        app.lost_creates = 0
+
+    def state(self, session, state, reason):
+        is_closed = state["closed_at"] is not None
+        if session.is_close_unsure:
+            session.is_closed = is_closed
+            session.is_close_unsure = False
+        else:
+            self.hold(session.is_closed == is_closed,
+                       f"{session.id} was answered closed: {session.is_closed}, and is {state}")
+            self.hold(not is_closed or reason is None or state["close_reason"] == reason,
+                       f"{session.id} was closed, and is {state}")
+        self.hold(not state["busy"] and not state["live"],
+                   f"{session.id} is at work after a restart: {state}")
+        count = state["turn_count"]
+        self.hold(session.turns <= count <= session.turns + session.lost_turns,
+                   f"{session.id} has {count} turns; {session.turns} were answered or accepted, "
+                   f"{session.lost_turns} asked for without an answer")
+        session.turns = count
+        session.lost_turns = 0
+
+    # Events
+
+    def events(self, session, token):
+        self.cut_streams(session, token)
+        after = max(session.replayed, default=0)
+        fresh = {}
+        while True:
+            page = self.get(token, f"{session.path}/events?after={after}&limit=1000")
+            for event in page["events"]:
+                self.hold(event["id"] == after + 1,
+                           f"{session.id}: after event {after} comes {event['id']}")
+                after = event["id"]
+                fresh[after] = event
+            if not page["events"]:
+                break
+        self.figures["replayed events"] += len(fresh)
+        for number, event in fresh.items():
+            session.replayed[number] = (event["event"], event["data"])
+        for number, told in session.received.items():
+            again = session.replayed.get(number)
+            self.hold(told == again,
+                       f"{session.id}: event {number} was told as {told} and is now {again}")
+        session.last_id = max(session.last_id, after)
+        self.turns(session, list(fresh.values()))
+        self.permissions(session)
+
+    def cut_streams(self, session, token):
+        """Each stream that broke off goes on, with the next event, to its end."""
+        for last, index in session.cut_streams:
+            # A turn that is not there has been found missing already, and has no end to wait for.
+            if index <= session.turns:
+                self.go_on(session, token, last, index)
+        session.cut_streams = []
+
+    def go_on(self, session, token, last, index):
+        stream = client.stream_events(self.gateway, token, session.id, last)
+        try:
+            if not self.hold(stream.refusal is None,
+                              f"{session.id}: going on after {last}: {stream.refusal}"):
+                return
+            name = data = None
+            while name not in CLOSING or data["turn_index"] < index:
+                number, name, data = stream.next() or (None, "the end", None)
+                if number is None:
+                    self.findings.add(f"{session.id}: after {last} came {name}")
+                    return
+                self.hold(number == last + 1, f"{session.id}: after {last} came {number}")
+                last = number
+                session.take_event((number, name, data), self.findings)
+            self.hold(data["turn_index"] == index, f"{session.id}: turn {index} has no end")
+            self.figures["streams gone on with after a restart"] += 1
+        except client.Lost as lost:
+            self.findings.add(f"{session.id}: turn {index} was accepted and its stream does not "
+                              f"go on after {last}: {lost}")
+        finally:
+            stream.close()
+
+    def turns(self, session, fresh):
+        closings = {}
+        told = {}
+        for event in fresh:
+            index = event["turn_index"]
+            if event["event"] in CLOSING:
+                self.hold(index not in closings and index > session.checked_turns,
+                           f"{session.id}: turn {index} has two closing events")
+                closings[index] = event
+            elif index not in closings:
+                told.setdefault(index, []).append(event)
+        expected = list(range(session.checked_turns + 1, session.turns + 1))
+        self.hold(sorted(closings) == expected,
+                   f"{session.id}: turns {expected} have closing events {sorted(closings)}")
+        for index, event in closings.items():
+            self.hold(event["data"]["turn_index"] == index, f"{session.id}: {event}")
+            if event["data"].get("code") == "interrupted":
+                self.figures["turns interrupted"] += 1
+            if index in session.answers:
+                self.answer(session, index, event, told.get(index, []))
+            elif index in session.cancelled:
+                data = event["data"]
+                self.hold(data["stop_reason"] == "cancelled" or data.get("code") == "interrupted",
+                           f"{session.id}: turn {index} was cancelled, and ended as {data}")
+        session.answers = {}
+        session.checked_turns = session.turns
+
+    def answer(self, session, index, closing, told):
+        """The journal has what was answered."""
+        body = dict(session.answers[index])
+        events = body.pop("events", [])
+        body.pop("request_id", None)
+        self.hold(body == closing["data"], f"{session.id}: turn {index} was answered as {body} "
+                                            f"and is closed as {closing['data']}")
+        kept = [event["data"]["message"] if event["event"] == "permission" else event["data"]
+                for event in told if event["event"] != "permission_resolved"]
+        self.hold(kept == events, f"{session.id}: turn {index} was answered with "
+                                   f"{len(events)} events, and {len(kept)} are kept")
+
+    def permissions(self, session):
+        resolved = {data["id"]: data for name, data in session.replayed.values()
+                    if name == "permission_resolved"}
+        for question, decision in session.permitted.items():
+            data = resolved.get(question)
+            self.hold(data is not None and (data["decision"], data["by"]) == (decision, "app"),
+                       f"{session.id}: question {question} was answered with {decision}, "
+                       f"and is {data}")
+        session.permitted = {}
+
+    # What works again
+
+    def uploads(self):
+        """All that are new, of one app in one run, which tells what is in them."""
+        for app in self.apps_there():
+            fresh = [upload for upload in app.uploads if not upload.is_checked][:32]
+            if not fresh:
+                continue
+            body = {"prompt": json.dumps({"report": True}),
+                    "files": [upload.token for upload in fresh]}
+            answer = client.call(self.gateway, app.token, "POST /run", body)
+            if not self.hold(answer.status == 200, f"a run with uploads of {app.name}: {answer}"):
+                continue
+            contents = answer.body["result"]["contents"]
+            for number, upload in enumerate(fresh, 1):
+                upload.is_checked = True
+                self.hold(contents.get(f"attachment-{number}.txt") == upload.content.decode(),
+                           f"an upload of {app.name} has another content")
+
+    def memory(self):
+        """A session wakes with its conversation."""
+        found = [session for app in self.apps_there() for session in app.open_sessions()
+                 if session.prompts and session.agent in ("demo", "fake")]
+        for session in self.choice.sample(found, min(len(found), WOKEN_MAX)):
+            recall = ("what do you remember" if session.agent == "demo" else '[{"recall": true}]')
+            answer = client.call(self.gateway, session.app.token, f"POST {session.path}/turn",
+                                 {"prompt": recall})
+            session.is_touched = True
+            if not self.hold(answer.status == 200 and answer.body.get("resumed") is True,
+                              f"{session.id} does not wake: {answer}"):
+                session.turns = max(session.turns, answer.body.get("turn_index", 0))
+                continue
+            session.turns = answer.body["turn_index"]
+            session.answers[session.turns] = answer.body
+            self.figures["sessions woken"] += 1
+            self.remembers(session, answer.body["text"])
+
+    def remembers(self, session, text):
+        if session.agent == "fake":
+            heard = json.loads(text)
+        else:
+            heard = [line.partition(". ")[2] for line in text.split("\n")]
+        left = iter(heard)
+        forgotten = [prompt for prompt in session.prompts if prompt not in left]
+        self.hold(not forgotten, f"{session.id} has forgotten {forgotten}, of {heard}")

@@ -1,0 +1,128 @@
+"""Who is there: processes by their parents, directories by their rows."""
+import contextlib
+import os
+import signal
+import sqlite3
+
+from agents import processes_below
+
+
+def parent_of(pid):
+    """Of a process that has ended there is none, reaped or not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] in "ZX" else int(fields[1])
+
+
+def argv_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def is_below(pid, ancestor):
+    while pid is not None and pid > 1:
+        if pid == ancestor:
+            return True
+        pid = parent_of(pid)
+    return False
+
+
+def ours(gateway):
+    """All processes of this gateway's root: by their directory, or by what they were called with,
+    which names it. What has lost both would still be below a process that has them."""
+    found = processes_below(gateway.root)
+    mark = str(gateway.root).encode()
+    found |= {int(entry) for entry in os.listdir("/proc")
+              if entry.isdigit() and mark in argv_of(entry)}
+    found.discard(os.getpid())
+    return {pid for pid in found if parent_of(pid) is not None}
+
+
+def unowned(gateway):
+    """Those that are not the running gateway and do not descend from it."""
+    own = gateway.process.pid if gateway.process else None
+    return {pid for pid in ours(gateway) if not is_below(pid, own)}
+
+
+def kill_one_agent(gateway, choice):
+    """SIGKILL to an agent, a child of one, or a launcher; whether there was one. The process is
+    held by a descriptor while it is looked at, so that it cannot be another by then."""
+    own = gateway.process.pid
+    found = sorted(ours(gateway) - {own})
+    if not found:
+        return False
+    try:
+        handle = os.pidfd_open(choice.choice(found))
+    except ProcessLookupError:
+        return False
+    try:
+        with open(f"/proc/self/fdinfo/{handle}", encoding="ascii") as file:
+            pid = int(next(line for line in file if line.startswith("Pid:")).split()[1])
+        if pid <= 1 or not is_below(pid, own):
+            return False
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+        return True
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def ledger_of(gateway):
+    with contextlib.closing(
+            sqlite3.connect(f"file:{gateway.data_dir}/clawdforge.db?mode=ro", uri=True)) as ledger:
+        yield ledger
+
+
+def check_rows(gateway, findings):
+    """No row of another life runs, and none is half."""
+    with ledger_of(gateway) as ledger:
+        for what, statement in {
+                "turns that run": "SELECT session_id, turn_index FROM turns "
+                                  "WHERE ended_at IS NULL OR state = 'running'",
+                "runs that run": "SELECT run_id FROM runs WHERE ended_at IS NULL "
+                                 "OR state = 'running'",
+                "sessions that were never made": "SELECT session_id FROM sessions "
+                                                 "WHERE agent_session_id IS NULL",
+                "open sessions of no app": "SELECT session_id FROM sessions WHERE closed_at IS NULL "
+                                           "AND app_name NOT IN (SELECT name FROM tokens)",
+                "turns beside their count": "SELECT session_id, turn_count FROM sessions s WHERE "
+                                            "turn_count <> (SELECT count(*) FROM turns t "
+                                            "WHERE t.session_id = s.session_id)",
+                "turns without a line in the audit, or with two":
+                    "SELECT t.session_id, t.turn_index, count(e.event_id) FROM turns t "
+                    "LEFT JOIN session_events e ON e.session_id = t.session_id "
+                    "AND e.event IN ('turn', 'interrupted') "
+                    "AND json_extract(e.meta, '$.turn_index') = t.turn_index "
+                    "GROUP BY t.session_id, t.turn_index HAVING count(e.event_id) <> 1",
+                "sessions without a line about their making, or with two":
+                    "SELECT s.session_id, count(e.event_id) FROM sessions s "
+                    "LEFT JOIN session_events e ON e.session_id = s.session_id "
+                    "AND e.event = 'create' GROUP BY s.session_id HAVING count(e.event_id) <> 1",
+        }.items():
+            found = ledger.execute(statement).fetchall()
+            findings.check(not found, f"{what}: {found[:5]}")
+
+
+def check_file(gateway, findings):
+    with ledger_of(gateway) as ledger:
+        found = ledger.execute("PRAGMA integrity_check").fetchall()
+    findings.check(found == [("ok",)], f"integrity_check: {found[:5]}")
+
+
+def check_directories(gateway, findings):
+    """Before any new work: nothing that no row knows."""
+    with ledger_of(gateway) as ledger:
+        sessions = {row[0] for row in ledger.execute("SELECT session_id FROM sessions")}
+        uploads = {row[0] for row in ledger.execute("SELECT file_token_sha256 FROM uploads")}
+    for name, rows in {"runs": set(), "sessions": sessions, "uploads": uploads}.items():
+        found = set(os.listdir(gateway.data_dir / name))
+        findings.check(found <= rows, f"no row knows of {name}: {sorted(found - rows)[:5]}")
+        findings.check(rows <= found, f"nothing is there for {name}: {sorted(rows - found)[:5]}")
