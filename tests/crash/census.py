@@ -35,7 +35,7 @@ def is_below(pid, ancestor):
 
 def ours(gateway):
     """All processes of this gateway's root: by their directory, or by what they were called with,
-    which names it. What has lost both would still be below a process that has them."""
+    which names it."""
     found = processes_below(gateway.root)
     mark = str(gateway.root).encode()
     found |= {int(entry) for entry in os.listdir("/proc")

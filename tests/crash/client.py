@@ -67,11 +67,11 @@ def call(gateway, token, line, body=None):
     return send(gateway, token, line, body).answer()
 
 
-def upload(gateway, token, content):
+def upload(gateway, token, content, ttl_secs):
     form = (b'--cut\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
             + content + b"\r\n--cut--\r\n")
     kind = "Content-Type: multipart/form-data; boundary=cut"
-    return Pending(gateway, with_body("POST /files", form, bearer(token), kind)).answer()
+    return Pending(gateway, with_body(f"POST /files?ttl_secs={ttl_secs}", form, bearer(token), kind)).answer()
 
 
 def status_from(gateway, token, source):

@@ -8,8 +8,6 @@ import client
 from client import Lost
 from record import CLOSING, App, Figures, Findings, Run, Session, Upload
 
-APPS_MAX = 4
-SESSIONS_MAX = 5
 AGENTS = ("demo", "demo", "fake")
 # What becomes of work whose agent, or its launcher, was killed.
 AGENT_DEATHS = {"agent_exited", "agent_signal", "agent_exit", "agent_silent", "agent_nonsense",
@@ -20,6 +18,10 @@ WEIGHTS = {"turn": 14, "streamed_turn": 12, "cut_stream": 8, "two_turns": 4, "ca
 
 
 class Worker:
+    apps_max = 4
+    sessions_max = 5
+    upload_secs = 3600
+
     def __init__(self, number, name):
         self.number = number
         self.name = name
@@ -98,7 +100,7 @@ class Worker:
     # Apps
 
     def do_mint(self):
-        if len([app for app in self.apps if not app.is_gone]) >= APPS_MAX:
+        if len([app for app in self.apps if not app.is_gone]) >= self.apps_max:
             return None
         self.minted += 1
         name = f"{self.name}-{self.number}-{self.minted}"
@@ -144,7 +146,7 @@ class Worker:
         elif kind == "error":
             body = {"prompt": json.dumps({"stderr": "no", "exit": 3, "silent": True})}
         elif kind == "file" and app.uploads:
-            body["files"] = [self.choice.choice(app.uploads).token]
+            body["files"] = [app.uploads[-1].token]
         answer = self.call(app.token, "POST /run", body)
         if kind == "error" and answer.status == 502 and answer.code == "agent_exit":
             self.take_run(answer, "failed", "agent_exit")
@@ -170,7 +172,7 @@ class Worker:
     def do_upload(self):
         app = self.app()
         content = f"content {self.choice.random()}\n".encode() * self.choice.choice([1, 10, 1000])
-        answer = client.upload(self.gateway, app.token, content)
+        answer = client.upload(self.gateway, app.token, content, self.upload_secs)
         if self.expect(answer, 200, "an upload"):
             app.uploads.append(Upload(answer.body["file_token"], content))
             self.note("upload")
@@ -179,7 +181,7 @@ class Worker:
 
     def do_create(self, mode=None):
         app = self.app()
-        if mode is None and len(app.open_sessions()) >= SESSIONS_MAX:
+        if mode is None and len(app.open_sessions()) >= self.sessions_max:
             return self.do_close()
         agent = self.choice.choice(AGENTS)
         mode = mode or self.choice.choice(["ask", "approve_all"])
@@ -249,7 +251,7 @@ class Worker:
         prompt = self.prompt_for(session)
         body = {"prompt": prompt}
         if session.app.uploads and self.choice.random() < 0.2:
-            body["files"] = [self.choice.choice(session.app.uploads).token]
+            body["files"] = [session.app.uploads[-1].token]
         answer = self.send_turn(session, body).answer()
         self.check_turn(answer, prompt, "a turn")
         self.settle(session, answer, prompt if "files" not in body else None)

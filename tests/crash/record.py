@@ -3,6 +3,7 @@
 Each app, with all that belongs to it, is used by one worker alone, so that what it knows is exact.
 """
 import collections
+import time
 
 CLOSING = ("done", "failed")
 
@@ -46,6 +47,7 @@ class Upload:
     def __init__(self, token, content):
         self.token = token
         self.content = content
+        self.made_at = time.monotonic()
         self.is_checked = False
 
 
@@ -62,6 +64,7 @@ class Session:
         self.app = app
         self.agent = agent
         self.mode = mode
+        self.made_at = time.monotonic()
         self.is_closed = False
         self.is_close_unsure = False
         self.is_touched = True  # since the last check
