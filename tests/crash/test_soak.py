@@ -17,7 +17,7 @@ from load import Worker
 from record import Figures
 from sessions import session_options
 
-SECONDS = int(os.environ.get("SOAK_SECONDS", "600"))
+SECONDS = max(60, int(os.environ.get("SOAK_SECONDS", "600")))  # in less nothing settles
 WORKERS = 5
 SAMPLE_SECONDS = 2.0
 OWNERLESS_SECONDS_MAX = 3.0
