@@ -91,11 +91,13 @@ Task<std::optional<AgentFailure>> LiveSession::prepare(std::shared_ptr<LiveTurn>
     // An agent that has never been asked anything has nothing to forget.
     turn->is_resumed = is_loaded_ || turn->index == 1;
   }
-  if (turn->attachments.empty()) co_return std::nullopt;
-  auto attaching = around_.dirs.attach(session_.id, turn->index, std::move(turn->attachments));
-  const auto paths = co_await std::move(attaching);
-  if (!paths) co_return failure_from(paths.error());
-  turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));
+  if (!turn->attachments.empty()) {
+    auto attaching = around_.dirs.attach(session_.id, turn->index, std::move(turn->attachments));
+    const auto paths = co_await std::move(attaching);
+    if (!paths) co_return failure_from(paths.error());
+    turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));
+  }
+  // That it has died may be known as soon as it is listened to.
   if (!agent_) {
     co_return AgentFailure{
         Errc::agent_failed, "agent_exited", "The agent ended before it was asked.", {}};

@@ -32,7 +32,8 @@ FAULTS = {
        for what in (*STARTS, "noise", "empty")},
     "need-auth": ["--need-auth"], "need-auth-at-prompt": ["--need-auth-at-prompt"],
     "version-two": ["--protocol", "2"], "no-options": ["--no-options"],
-    "stubborn": ["--ignore-term", "--ignore-eof"]}
+    "stubborn": ["--ignore-term", "--ignore-eof"],
+    "fleeting": ["--leave-after", "session/load"]}
 for name in [name for name in FAULTS if name.startswith("resume-")]:
     FAULTS[name] = ["--resume", *FAULTS[name]]
 
@@ -119,6 +120,14 @@ def test_an_agent_that_fails_to_come_back_fails_the_turn(broken, caller, phase, 
     wait_until(lambda: not session.processes(), "none is left")
     assert session.state()["closed_at"] is None, "it may work again another day"
     session.close()
+
+
+@only_acp
+def test_an_agent_that_is_gone_again_when_the_turn_begins_is_a_failure_and_no_cancel(caller):
+    session = caller.session("fleeting")
+    assert_turn_failure(session.turn({"exit": 1}), 502, "agent_exited")
+    for _ in range(fewer(8)):
+        assert_turn_failure(session.turn("hello"), 502, "agent_exited")
 
 
 @pytest.mark.parametrize("agent", ["load-error", "resume-error", "load-gone", "no-load"])
