@@ -215,8 +215,9 @@ class Worker:
         self.close(session)
         answer = pending.answer()
         # It may have come too late to be a turn at all.
-        if self.expect(answer, 410, "a turn of a session that is being closed"):
-            self.settle(session, answer, None)
+        if not self.is_death(answer):
+            self.expect(answer, 410, "a turn of a session that is being closed")
+        self.settle(session, answer, None)
 
     def send_turn(self, session, body):
         session.is_touched = True
@@ -238,13 +239,14 @@ class Worker:
         self.note("turn")
         return index
 
-    def check_turn(self, answer, prompt, what):
+    def check_turn(self, answer, prompt, what, stop_reason="end_turn"):
         if prompt == "fail":
             return self.is_death(answer) or self.expect(answer, 502, what)
         if self.is_death(answer):
             self.figures["work that died with its agent"] += 1
             return False
-        return self.expect(answer, 200, what)
+        return self.expect(answer, 200, what) and self.findings.check(
+            answer.body["stop_reason"] == stop_reason, f"{what}: {answer}")
 
     def do_turn(self):
         session = self.session()
@@ -280,9 +282,7 @@ class Worker:
                 self.note("cancel")
                 break
         answer = pending.answer()
-        if self.check_turn(answer, prompt, "a cancelled turn"):
-            self.findings.check(answer.body["stop_reason"] == "cancelled",
-                                f"a cancelled turn ended otherwise: {answer}")
+        self.check_turn(answer, prompt, "a cancelled turn", "cancelled")
         self.settle(session, answer, None)
 
     # Streams
@@ -333,6 +333,7 @@ class Worker:
         if end is None or prompt == "fail":
             return
         if end[1] == "done":
+            self.findings.check(end[2]["stop_reason"] == "end_turn", f"session {session.id}: {end}")
             session.prompts.append(prompt)
             return
         is_death = self.are_agents_killed and end[2]["code"] in AGENT_DEATHS

@@ -35,7 +35,10 @@ class Life:
 
     def __init__(self, place, seed):
         self.seed = seed
-        self.gateway = Gateway(place / "gateway", **session_options(place, **SETTINGS))
+        # Every fourth life does without namespaces, where the launchers do all by themselves.
+        namespace = "off" if seed % 4 == 3 else "auto"
+        options = session_options(place, pid_namespace=namespace, **SETTINGS)
+        self.gateway = Gateway(place / "gateway", **options)
         self.workers = [Worker(number, "crash") for number in range(WORKERS)]
         self.findings = Findings()
         self.figures = Figures()
