@@ -14,7 +14,7 @@ AGENT_DEATHS = {"agent_exited", "agent_signal", "agent_exit", "agent_silent", "a
                 "agent_lost", "agent_not_started", "agent_not_reading", "agent_protocol"}
 WEIGHTS = {"turn": 14, "streamed_turn": 12, "cut_stream": 8, "two_turns": 4, "cancelled_turn": 5,
            "asked_turn": 6, "create": 7, "close": 3, "close_while_busy": 1, "run": 5,
-           "left_run": 1, "upload": 5, "mint": 3, "rotate": 3, "revoke": 2, "tail": 3, "look": 3}
+           "left_run": 1, "upload": 5, "mint": 5, "rotate": 3, "revoke": 4, "tail": 3, "look": 3}
 
 
 class Worker:
@@ -124,7 +124,7 @@ class Worker:
             self.note("rotate")
 
     def do_revoke(self):
-        if len([app for app in self.apps if not app.is_gone]) < 3:
+        if len([app for app in self.apps if not app.is_gone]) < 2:
             return
         app = self.app()
         app.is_revoke_unsure = True
