@@ -10,16 +10,6 @@ from wire import GET_HEALTH, Wire, bearer, request
 
 HEALTH_KEYS = {"ok", "version", "claude_present", "claude_version", "acpx_present", "acpx_version",
                "open_sessions"}
-CODES = {
-    "bad_json", "bad_request", "validation_failed", "body_too_large", "unsupported_content_type",
-    "headers_too_large", "request_timeout", "too_many_connections", "address_not_allowed",
-    "wrong_token_kind", "unauthorized", "too_many_attempts", "path_not_found", "method_not_allowed",
-    "token_not_found", "name_taken", "ledger_unavailable", "draining", "internal",
-    "http_version_not_supported", "uri_too_long", "expectation_failed",
-    "file_not_found", "too_many_runs", "queue_full", "queue_timeout", "interrupted", "timeout",
-    "not_logged_in", "account_limit", "prompt_too_long", "unknown_model", "api_overloaded",
-    "api_unreachable", "api_error", "agent_error", "agent_exit", "agent_signal", "agent_silent",
-    "agent_nonsense", "agent_lost", "agent_missing", "agent_not_started", "agent_output_too_large"}
 METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
 
 
@@ -257,8 +247,3 @@ def test_openapi_lists_every_answer_it_can_give_without_a_token(shared, openapi)
         for method in set(operations) & set(METHODS):
             status = client.request(method.upper(), concrete(path)).status_code
             assert str(status) in operations[method]["responses"], (method, path, status)
-
-
-def test_openapi_lists_every_stable_code(shared):
-    text = shared.client().get("/openapi.json").text
-    assert {code for code in CODES if f'"{code}"' not in text} == set()

@@ -1,6 +1,8 @@
 """Checks on the tree itself. Each takes the root of a tree and gives a list of findings."""
 import re
 
+import yaml
+
 HEADER_LINES_MAX = 200
 SOURCE_LINES_MAX = 600
 TEST_LINES_MAX = 800
@@ -283,5 +285,45 @@ def undocumented_keys(root, keys):
             if not re.search(rf"\bCLAWDFORGE_{key.upper()}\b", text)]
 
 
+# Codes
+
+CODES_UNSEEN = {
+    # `serve` ends with them before it listens
+    "admin_token", "data_dir", "data_dir_in_use", "invalid_config", "ledger_newer",
+    "ledger_unsupported", "listen", "no_launcher", "no_pid_namespace", "no_proc", "tls",
+    # the command line's own
+    "bad_port_file", "bad_url", "file_unreadable", "no_file", "unreachable",
+    # the caller has gone, or hears of it by another code
+    "caller_gone", "invalid_cidr", "not_reading", "zero_byte"}
+# Where a code is written down: each has the code, or the choice between two, in its group.
+CODE_FORMS = [r"\bErrc::\w+,([^,;]*)[,;]", r"\b[45]\d\d,([^,;]*)[,;]",
+              r"\bFault(?:\s+\w+)?\{\w+,([^,;]*)[,;]",
+              r"\b(?:agent_failed|error_body)\(([^,;]*)[,;]", r"\bcode\s*=(?!=)([^,;()]*)[,;]"]
+
+
+def codes_in(text):
+    text = re.sub(r"(?m)(?:^|\s)//.*", "", text)
+    return {code for form in CODE_FORMS for group in re.findall(form, text)
+            for code in re.findall(r'"([a-z]\w*)"', group)}
+
+
+def undocumented_codes(root):
+    """The codes that callers may match on: those of the sources are those of openapi.yaml."""
+    page = root / "docs" / "openapi.yaml"
+    schemas = yaml.safe_load(page.read_text())["components"]["schemas"]
+    promised = set(schemas["Code"]["enum"])
+    written = {}
+    for path in sources(root):
+        if not is_test(path.relative_to(root)):
+            written |= dict.fromkeys(codes_in(path.read_text()), path.relative_to(root))
+    found = [f"docs/openapi.yaml: the code {code} of {path} is not there"
+             for code, path in sorted(written.items()) if code not in promised | CODES_UNSEEN]
+    found += [f"docs/openapi.yaml: no source has the code {code}"
+              for code in sorted(promised - set(written))]
+    return found + [f"docs/openapi.yaml: the code {code} is seen by no caller"
+                    for code in sorted(promised & CODES_UNSEEN)]
+
+
 CHECKS = [wrong_includes, long_files, long_functions, banned_words, beast_everywhere,
-          foreign_places, dead_paths, titles, undocumented_errors, undocumented_limits]
+          foreign_places, dead_paths, titles, undocumented_errors, undocumented_limits,
+          undocumented_codes]

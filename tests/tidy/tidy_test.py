@@ -38,13 +38,40 @@ enum class Errc {
   gone,
 };
 """
+OPENAPI = """components:
+  schemas:
+    Code:
+      enum:
+        - api_error
+        - bad_request
+        - disk_full
+        - internal
+        - name_taken
+        - not_found
+        - queue_full
+        - timeout
+"""
+CODES = """#include "forge/codes.h"
+// Errc::invalid, "in_a_comment",
+constexpr Kind kApiError{Errc::agent_failed, "api_error"};
+constexpr Fault kBadRequest{400, "bad_request", "The request is not valid."};
+auto a = fail(Errc::unavailable, error == ENOSPC ? "disk_full" : "internal", "A sentence.");
+auto b = fail(
+    Errc::conflict, "name_taken", "There is one, and \"another\".");
+auto c = error_body("not_found", "There is nothing.", id);
+auto d = agent_failed("queue_full", "A sentence.");
+void f() { failure.code = is_late ? "timeout" : "api_error"; }
+bool g() { return failure.code == "no_assignment"; }
+"""
 GOOD = {
     "docs/architecture.md": ARCHITECTURE,
+    "docs/openapi.yaml": OPENAPI,
     "docs/operations.md": "# Operations\n\n`CLAWDFORGE_MAX_RUNS`; a name has at most `kNameMax`.\n",
     "README.md": "# It\n\nSee `docs/architecture.md`, [it](docs/operations.md), `src/*/*.h`.\n",
     "src/base/result.h": RESULT,
     "src/base/task_group.cc": "// the only place that says detached\n",
     "src/forge/apps.cc": '#include "forge/apps.h"\n#include "ledger/sql_ledger.h"\n',
+    "src/forge/codes.cc": CODES,
     "src/forge/apps.h": "#pragma once\nconstexpr int kNameMax = 64;\n",
     "src/api/routes.cc": '#include "ledger/ledger.h"\n#include "forge/apps.h"\n',
     "src/http/parser.cc": "#include <boost/beast/http.hpp>\n",
@@ -82,6 +109,11 @@ def test_every_key_of_the_configuration_is_in_the_operations_page(tmp_path):
     assert "max_runs" in keys, done.stdout
     findings = checks.undocumented_keys(REPO, keys)
     assert not findings, "\n".join(findings)
+
+
+def test_every_code_that_no_caller_sees_is_in_the_sources():
+    texts = [path.read_text() for path in checks.sources(REPO)]
+    assert checks.CODES_UNSEEN <= set().union(*map(checks.codes_in, texts))
 
 
 # The checks
@@ -151,6 +183,16 @@ def body(lines):
     (checks.undocumented_limits, "src/http/x.cc", "constexpr int kHeadBytesMax{1};\n",
      "kHeadBytesMax"),
     (checks.undocumented_limits, "src/http/x.h", "inline constexpr auto kXMax = 1;\n", "kXMax"),
+    (checks.undocumented_codes, "docs/openapi.yaml", OPENAPI + "        - unheard_of\n",
+     "no source has the code unheard_of"),
+    (checks.undocumented_codes, "docs/openapi.yaml", OPENAPI.replace("        - timeout\n", ""),
+     "the code timeout of src/forge/codes.cc"),
+    (checks.undocumented_codes, "src/forge/x.cc", 'fail(Errc::invalid,\n    "new_one", "");\n',
+     "new_one"),
+    (checks.undocumented_codes, "src/http/x.cc", 'Fault k{kGone, "new_two", "x"};\n', "new_two"),
+    (checks.undocumented_codes, "src/http/x.h", 'Fault kX{503, "new_three", "x"};\n', "new_three"),
+    (checks.undocumented_codes, "src/agent/x.cc", '.code = "new_four", .sentence = {}\n',
+     "new_four"),
 ], ids=name_of)
 def test_a_check_finds(tree, check, name, text, finding):
     findings = check(tree({name: text}))
@@ -172,6 +214,8 @@ def test_a_check_finds(tree, check, name, text, finding):
     (checks.beast_everywhere, "src/http/x.h", "#include <boost/beast/core.hpp>\n"),
     (checks.dead_paths, "README.md", "# X\n\n```\n`docs/none.md`\n```\n`src/<room>/x.h` `a/b`\n"),
     (checks.undocumented_limits, "src/http/x_test.cc", "constexpr int kTestMax = 1;\n"),
+    (checks.undocumented_codes, "src/http/x_test.cc", 'fail(Errc::invalid, "of_a_test", "");\n'),
+    (checks.undocumented_codes, "src/http/x.cc", 'return fail(Errc::internal, "listen", "");\n'),
 ], ids=name_of)
 def test_a_check_leaves_alone(tree, check, name, text):
     assert check(tree({name: text})) == []
