@@ -100,6 +100,7 @@ def test_a_ledger_that_stays_locked_is_503_and_keeps_nothing(gateway):
     assert int(answer.headers["Retry-After"]) >= 1
     assert gateway.whoami(app) == 200, "looking a token up needs no ledger"
     assert gateway.client().get("/healthz").status_code == 200
+    assert_error(gateway.client().get("/readyz"), 503, "ledger_unavailable")
     ledger.execute("ROLLBACK")
     ledger.close()
 
