@@ -12,7 +12,7 @@ from answers import assert_error
 from gateway import wait_until
 from sessions import (BOTH_KINDS, STATE_KEYS, USAGE_KEYS, Session, Talker, agent_table, app,
                       assert_created, assert_no_process_left, assert_turn, audit, change, forge,
-                      journal, new_forge, query, session_rows, texts_of, turn_rows)
+                      journal, new_forge, only_acp, query, session_rows, texts_of, turn_rows)
 from wire import Wire, bearer, request, with_body
 
 __all__ = ["app", "forge", "new_forge"]  # fixtures
@@ -347,6 +347,13 @@ def test_a_mode_that_finds_no_option_to_choose_cancels_the_question(app):
     assert told == "permission: yes"
 
 
+def test_the_gateways_mode_is_for_sessions_that_name_none(new_forge):
+    app = Talker(new_forge(permission_mode="deny_all"))
+    read = {"permission": {"kind": "read"}}
+    assert app.session().told(read) == "permission: reject-once"
+    assert app.session(permission_mode="approve_reads").told(read) == "permission: allow-once"
+
+
 def test_the_agents_table_sets_environment_and_mode(new_forge):
     more = agent_table("tuned", [], env='["PASSED_ON", "NOT_THERE"]',
                        set_env='{ OF_THE_TABLE = "yes" }', permission_mode='"approve_all"')
@@ -554,7 +561,7 @@ def test_an_id_that_none_can_have_is_404(app, name):
 def test_a_session_survives_a_restart_with_its_settings(new_forge, agent_kind):
     gateway = new_forge()
     app = Talker(gateway)
-    session = app.session(**BOTH[agent_kind], meta={"a": 1},
+    session = app.session(**BOTH[agent_kind], meta={"a": 1}, permission_mode="approve_all",
                           mcp_servers=[{"name": "n", "command": "c"}])
     session.ask("before")
     gateway.restart()
@@ -567,10 +574,20 @@ def test_a_session_survives_a_restart_with_its_settings(new_forge, agent_kind):
     assert report["options"] == {"the-model": "m2",
                                  "the-effort": BOTH[agent_kind].get("effort", "medium")}
     assert report["opened_with"]["mcpServers"][0]["name"] == "n"
+    assert session.told({"permission": {"kind": "execute"}}) == "permission: allow-once"
     assert assert_turn(session.turn("warm again")).get("resumed") is None
     assert "(replayed)" not in json.dumps(journal(gateway, session))
     session.close()
     assert_no_process_left(gateway)
+
+
+@only_acp
+def test_a_system_prompt_outlives_a_restart_for_an_agent_that_forgets(new_forge):
+    gateway = new_forge()
+    session = Talker(gateway).session("no-load", system="Be brief.")
+    session.ask("before")
+    gateway.restart()
+    assert session.report("prompt")[0] == "Be brief."
 
 
 def test_a_sleeping_session_is_closed_after_a_restart_without_being_started(new_forge):
