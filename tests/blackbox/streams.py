@@ -33,7 +33,7 @@ class Stream:
         self.is_chunked = self.headers.get("transfer-encoding") == "chunked"
         self.text = b""
         self.ready = collections.deque()
-        self.comments = 0
+        self.comments = []  # their texts
         self.is_whole = False  # it came to its end, and was not cut
 
     def __enter__(self):
@@ -60,7 +60,7 @@ class Stream:
         fields = {}
         for line in block.decode().split("\n"):
             if line.startswith(":"):
-                self.comments += 1
+                self.comments.append(line[1:].strip())
                 continue
             if not line:
                 continue

@@ -74,7 +74,7 @@ def test_a_turn_is_told_as_it_happens_and_closed_once(app, forge):
         assert stream.headers["x-accel-buffering"] == "no"
         assert "content-length" not in stream.headers
         events = stream.rest()
-    assert stream.comments >= 1, "a caller sees at once that he is heard"
+    assert stream.comments, "a caller sees at once that he is heard"
     done = assert_turn_stream(events, ["one", "two"])
     assert events[0].id == 1
     assert set(done) == {"ok", "session_id", "turn_index", "text", "stop_reason", "duration_ms",
@@ -599,6 +599,8 @@ def test_streams_end_with_their_token(forge, tmp_path, way):
     gate.touch()
     assert not messages(heard)
     assert {event.name for event in heard} <= {"failed"}
+    for stream in (turn, follower):
+        assert stream.comments[-1] == "the token is not valid any more"
     assert forge.whoami(caller.token) == 401
 
 
