@@ -2,13 +2,14 @@
 import contextlib
 import json
 import random
+import re
 import sqlite3
 import threading
 import time
 
 import pytest
 
-from agents import fewer
+from agents import fewer, gauge
 from answers import assert_error
 from gateway import SANITIZED, SECONDS_MAX, wait_until
 from sessions import (Talker, app, assert_same_refusal, change, forge, journal, new_forge, query,
@@ -18,6 +19,8 @@ from streams import (CLOSING, Event, Stream, assert_one_apart, message_of, messa
 from wire import Wire, bearer, request
 
 __all__ = ["app", "forge", "new_forge"]  # fixtures
+
+COMMITS = "clawdforge_ledger_commit_seconds_count"
 
 
 def numbers(count):
@@ -285,6 +288,22 @@ def test_nothing_is_told_while_the_ledger_cannot_write(app, forge, tmp_path):
         ledger.execute("ROLLBACK")
     stream.wire.socket.settimeout(SECONDS_MAX)
     assert messages(stream.rest()) == ["after"]
+
+
+def test_a_long_turn_costs_few_commits_and_its_first_event_waits_for_none(new_forge, tmp_path):
+    forge = new_forge()
+    session = Talker(forge).session()
+    session.ask("warm")
+    gate = tmp_path / "gate"
+    begun = time.monotonic()
+    with stream_turn(session, {"text": "first"}, {"wait_for": str(gate)},
+                     {"count": 10_000}) as stream:
+        assert message_of(stream.expect()) == "first"
+        assert time.monotonic() - begun < SECONDS_MAX / 10, "no second event had to push it out"
+        before = gauge(forge, COMMITS)
+        gate.touch()
+        assert_turn_stream(stream.rest(), numbers(10_000))
+    assert gauge(forge, COMMITS) - before < 100
 
 
 def test_what_an_agent_says_in_one_breath_is_not_too_much_for_a_reader_who_reads(new_forge):
