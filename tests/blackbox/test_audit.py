@@ -1,16 +1,20 @@
-"""GET /admin/runs: the audit of runs, with filters and pages."""
+"""GET /admin/runs, /admin/sessions and /admin/events: the audit, with filters and pages."""
 import sqlite3
+import urllib.parse
 
 import pytest
 
 from answers import assert_error
-from gateway import wait_until
+from gateway import Gateway, wait_until
+from sessions import STATE_KEYS
 from wire import Wire, bearer, request
 
 KEYS = {"run_id", "app_name", "agent", "model", "state", "started_at", "ended_at", "prompt_bytes",
         "result_bytes", "duration_ms", "outcome", "stop_reason", "exit_code", "exit_signal",
         "cost_usd", "usage", "instance_id"}
 USAGE_KEYS = {"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"}
+EVENT_KEYS = {"session_id", "app_name", "event", "at", "meta"}
+LISTS = {"runs": KEYS, "sessions": STATE_KEYS, "events": EVENT_KEYS}
 LONG_AGO = 1_000_000_000  # rows of another program; no run of ours is as old
 
 
@@ -18,43 +22,51 @@ def open_ledger(gateway):
     return sqlite3.connect(gateway.data_dir / "clawdforge.db", timeout=10, isolation_level=None)
 
 
-def insert_runs(gateway, rows):
-    """Each row is a dictionary of columns; what it leaves out has a value that will do."""
+def insert(gateway, table, rows):
+    """Each row is a dictionary of columns."""
     ledger = open_ledger(gateway)
     ledger.execute("BEGIN IMMEDIATE")
     for row in rows:
-        row = {"agent": "claude", "state": "succeeded", "outcome": "ok", **row}
-        ledger.execute(f"INSERT INTO runs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
-                       list(row.values()))
+        ledger.execute(f"INSERT INTO {table} ({', '.join(row)}) "
+                       f"VALUES ({', '.join('?' * len(row))})", list(row.values()))
     ledger.execute("COMMIT")
     ledger.close()
 
 
-def page(gateway, **parameters):
-    """One page, in the promised shape."""
-    with gateway.admin as admin:
-        answer = admin.get("/admin/runs", params=parameters)
-    assert answer.status_code == 200, answer.text
+def insert_runs(gateway, rows):
+    """What a row leaves out has a value that will do."""
+    usual = {"agent": "claude", "state": "succeeded", "outcome": "ok"}
+    insert(gateway, "runs", [{**usual, **row} for row in rows])
+
+
+def page(gateway, name="runs", **parameters):
+    """One page of a list, in the promised shape."""
+    answer = asked(gateway, urllib.parse.urlencode(parameters), name)
+    assert answer.status == 200, answer.body
     body = answer.json()
-    assert set(body) == {"runs", "count", "next_cursor"}
-    assert body["count"] == len(body["runs"])
-    assert all(set(run) == KEYS for run in body["runs"])
+    assert set(body) == {name, "count", "next_cursor"}
+    assert body["count"] == len(body[name])
+    assert all(set(row) == LISTS[name] for row in body[name])
     return body
 
 
-def asked(gateway, query):
+def asked(gateway, query, name="runs"):
     """The answer to a query that is sent as it stands here: a client would mend it."""
     with Wire(gateway) as wire:
-        return wire.ask(request(f"GET /admin/runs?{query}", bearer(gateway.admin_token)))
+        return wire.ask(request(f"GET /admin/{name}?{query}", bearer(gateway.admin_token)))
 
 
-def all_ids(gateway, **parameters):
+def ids_in(body, name="runs"):
+    return [row["run_id" if name == "runs" else "session_id"] for row in body[name]]
+
+
+def all_ids(gateway, name="runs", **parameters):
     """The ids of all pages, and how many pages there were."""
     ids, pages = [], 0
     cursor = {}
     while True:
-        body = page(gateway, **parameters, **cursor)
-        ids += [run["run_id"] for run in body["runs"]]
+        body = page(gateway, name, **parameters, **cursor)
+        ids += ids_in(body, name)
         pages += 1
         if body["next_cursor"] is None:
             return ids, pages
@@ -63,69 +75,93 @@ def all_ids(gateway, **parameters):
 
 
 @pytest.fixture(scope="module")
-def archive(shared):
-    """A gateway with 250 runs of two apps, three in each second; gives it and the ids, newest
-    first."""
-    rows = [{"run_id": f"run-{i:04}", "app_name": "even" if i % 2 == 0 else "odd",
-             "started_at": LONG_AGO + i // 3, "ended_at": LONG_AGO + i // 3 + 1}
-            for i in range(250)]
-    insert_runs(shared, rows)
-    return shared, [row["run_id"] for row in reversed(rows)]
+def archives(tmp_path_factory):
+    """A gateway with 250 runs, sessions and events of two apps, three in each second; every third
+    session is open."""
+    place = tmp_path_factory.mktemp("archives") / "gateway"
+    gateway = Gateway(place, env={"CLAWDFORGE_SWEEP_INTERVAL_SECS": "86400"}).start()
+    rows = [(f"old-{i:04}", "even" if i % 2 == 0 else "odd", LONG_AGO + i // 3) for i in range(250)]
+    insert_runs(gateway, [{"run_id": name, "app_name": app, "started_at": at, "ended_at": at + 1}
+                          for name, app, at in rows])
+    insert(gateway, "sessions", [
+        {"session_id": name, "app_name": app, "agent": "claude", "created_at": at,
+         "closed_at": at + 1 if int(name[-4:]) % 3 else None} for name, app, at in rows])
+    insert(gateway, "session_events", [
+        {"session_id": name, "app_name": app, "event": "create", "at": at}
+        for name, app, at in rows])
+    yield gateway
+    gateway.finish()
+
+
+@pytest.fixture(params=LISTS)
+def archive(request, archives):
+    """The gateway, the name of a list of it, and the ids in it, newest first."""
+    return archives, request.param, [f"old-{i:04}" for i in reversed(range(250))]
 
 
 def test_without_runs_the_list_is_empty(gateway):
-    assert page(gateway) == {"runs": [], "count": 0, "next_cursor": None}
+    for name in LISTS:
+        assert page(gateway, name) == {name: [], "count": 0, "next_cursor": None}
 
 
 def test_a_page_has_a_hundred_unless_it_is_asked_otherwise(archive):
-    gateway, ids = archive
-    body = page(gateway)
-    assert [run["run_id"] for run in body["runs"]] == ids[:100]
+    gateway, name, ids = archive
+    body = page(gateway, name)
+    assert ids_in(body, name) == ids[:100]
     assert body["next_cursor"]
-    assert page(gateway, limit=1000)["count"] == 250
-    assert page(gateway, limit=1)["runs"][0]["run_id"] == ids[0]
+    assert page(gateway, name, limit=1000)["count"] == 250
+    assert ids_in(page(gateway, name, limit=1), name) == ids[:1]
 
 
 @pytest.mark.parametrize("limit", [7, 50, 100, 125, 249, 250, 251, 1000])
-def test_the_pages_hold_every_run_once_and_newest_first(archive, limit):
-    gateway, ids = archive
-    found, pages = all_ids(gateway, limit=limit)
+def test_the_pages_hold_every_row_once_and_newest_first(archive, limit):
+    gateway, name, ids = archive
+    found, pages = all_ids(gateway, name, limit=limit)
     assert found == ids
     assert pages == -(-250 // limit), "no empty page at the end"
 
 
 def test_the_filters_narrow_every_page(archive):
-    gateway, ids = archive
+    gateway, name, ids = archive
     odd = [i for i in ids if int(i[-4:]) % 2]
-    assert all_ids(gateway, app="odd", limit=30) == (odd, 5)
+    assert all_ids(gateway, name, app="odd", limit=30) == (odd, 5)
     since, until = LONG_AGO + 10, LONG_AGO + 20
     within = [i for i in ids if 10 <= int(i[-4:]) // 3 <= 20]
     assert len(within) == 33
-    assert all_ids(gateway, since=since, until=until, limit=10) == (within, 4)
+    assert all_ids(gateway, name, since=since, until=until, limit=10) == (within, 4)
     both = [i for i in within if i in odd]
-    assert all_ids(gateway, app="odd", since=since, until=until, limit=5)[0] == both
-    assert all_ids(gateway, since=until, until=since) == ([], 1)
+    assert all_ids(gateway, name, app="odd", since=since, until=until, limit=5)[0] == both
+    assert all_ids(gateway, name, since=until, until=since) == ([], 1)
 
 
-def test_an_unknown_app_has_no_runs(archive):
-    gateway, _ = archive
+@pytest.mark.parametrize("value, has_closed", [("true", True), ("1", True), ("false", False),
+                                               ("0", False)])
+def test_closed_sessions_are_listed_unless_they_are_not_wanted(archives, value, has_closed):
+    found, _ = all_ids(archives, "sessions", include_closed=value, limit=40)
+    assert found == [f"old-{i:04}" for i in reversed(range(250)) if has_closed or i % 3 == 0]
+    assert_error(asked(archives, "include_closed=maybe", "sessions"), 422, "validation_failed")
+
+
+def test_an_unknown_app_has_nothing(archive):
+    gateway, name, _ = archive
     for app in ["nobody", "", "not a name", "'; DROP TABLE runs; --", "%", "ödd"]:
-        assert page(gateway, app=app)["runs"] == []
-    assert page(gateway, limit=1)["count"] == 1
+        assert page(gateway, name, app=app)[name] == []
+    assert page(gateway, name, limit=1)["count"] == 1
 
 
 def test_unknown_parameters_are_ignored(archive):
-    gateway, ids = archive
-    answer = asked(gateway, "limit=1&color=blue&%zz&&x=%&limits=0")
-    assert [run["run_id"] for run in answer.json()["runs"]] == ids[:1]
+    gateway, name, ids = archive
+    answer = asked(gateway, "limit=1&color=blue&%zz&&x=%&limits=0", name)
+    assert ids_in(answer.json(), name) == ids[:1]
 
 
 def test_a_parameter_may_be_percent_encoded(archive):
-    gateway, _ = archive
-    answer = asked(gateway, "%6Cimit=%32&app=%6f%64%64")
-    assert [run["app_name"] for run in answer.json()["runs"]] == ["odd", "odd"]
+    gateway, name, _ = archive
+    answer = asked(gateway, "%6Cimit=%32&app=%6f%64%64", name)
+    assert [row["app_name"] for row in answer.json()[name]] == ["odd", "odd"]
 
 
+@pytest.mark.parametrize("name", LISTS)
 @pytest.mark.parametrize("query, fields", [
     ("limit=0", ["limit"]), ("limit=1001", ["limit"]), ("limit=-1", ["limit"]),
     ("limit=ten", ["limit"]), ("limit=1.5", ["limit"]), ("limit=", ["limit"]), ("limit", ["limit"]),
@@ -134,8 +170,8 @@ def test_a_parameter_may_be_percent_encoded(archive):
     ("until=999999999999999", ["until"]), ("app=%zz", ["app"]), ("app=%", ["app"]),
     ("app=a%00b", ["app"]), ("cursor=nonsense", ["cursor"]), ("cursor=", ["cursor"]),
     ("limit=0&since=x&until=y", ["since", "until", "limit"])])
-def test_a_bad_value_is_422_and_names_its_field(shared, query, fields):
-    body = assert_error(asked(shared, query), 422, "validation_failed")
+def test_a_bad_value_is_422_and_names_its_field(shared, name, query, fields):
+    body = assert_error(asked(shared, query, name), 422, "validation_failed")
     assert sorted(error["field"] for error in body["errors"]) == sorted(fields)
 
 
@@ -175,14 +211,16 @@ def test_odd_rows_of_another_program_break_no_page(gateway):
     assert found == [f"r{i}" for i in reversed(range(len(odd)))]
 
 
-def test_only_the_admin_reads_the_audit(shared, shared_app):
-    assert_error(shared.client().get("/admin/runs"), 401, "unauthorized")
-    assert_error(shared.client(shared_app).get("/admin/runs"), 403, "wrong_token_kind")
+@pytest.mark.parametrize("name", LISTS)
+def test_only_the_admin_reads_the_audit(shared, shared_app, name):
+    path = f"/admin/{name}"
+    assert_error(shared.client().get(path), 401, "unauthorized")
+    assert_error(shared.client(shared_app).get(path), 403, "wrong_token_kind")
     with shared.admin as admin:
-        answer = admin.post("/admin/runs")
+        answer = admin.post(path)
         assert_error(answer, 405, "method_not_allowed")
         assert answer.headers["Allow"] == "GET, HEAD"
-        assert admin.get("/admin/runs/").status_code == 404
+        assert admin.get(path + "/").status_code == 404
 
 
 # Real runs, of the built-in agent.
