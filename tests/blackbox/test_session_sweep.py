@@ -195,7 +195,6 @@ def test_the_sessions_of_a_revoked_app_are_closed(gateway, talker, tmp_path):
     assert gateway.admin.delete("/admin/tokens/app").status_code == 200
     wait_until(lambda: all(row["closed_at"] for row in session_rows(gateway)
                            if row["app_name"] == "app"), "their rows are closed")
-    sweep(gateway)
     assert held.answer().status in (401, 410)
     wait_until(lambda: not session.processes() and not busy.processes(), "their agents are gone")
     assert other.told("hello") == "echo: hello"
