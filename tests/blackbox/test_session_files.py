@@ -6,10 +6,12 @@ import pytest
 
 from answers import assert_error
 from gateway import wait_until
-from sessions import Talker, app, assert_no_process_left, forge, new_forge
+from sessions import BOTH_KINDS, Talker, app, assert_no_process_left, forge, new_forge, only_acp
 from wire import Wire, bearer, request
 
 __all__ = ["app", "forge", "new_forge"]  # fixtures
+
+KINDS = BOTH_KINDS
 
 LISTED_MAX = 10_000
 
@@ -161,6 +163,7 @@ def test_names_that_are_no_text_do_no_harm(session, work):
     assert fetch(session, "%F0%9F%A6%80").body == b"x"
 
 
+@only_acp
 def test_a_long_list_is_cut_and_says_so(session, work):
     for number in range(LISTED_MAX + 5):
         (work / f"{number:06}").touch()
@@ -205,6 +208,7 @@ def test_a_session_whose_directory_has_gone_has_no_files_and_gets_one_again(app)
     session.close()
 
 
+@only_acp
 def test_a_reader_who_hangs_up_does_no_harm(session, work):
     (work / "large").write_bytes(b"x" * 20_000_000)
     for _ in range(5):

@@ -4,10 +4,12 @@ import uuid
 import pytest
 
 from answers import assert_error
-from sessions import (Session, Talker, app, assert_same_refusal, assert_turn, forge, new_forge,
-                      session_rows)
+from sessions import (BOTH_KINDS, Session, Talker, app, assert_same_refusal, assert_turn, forge,
+                      new_forge, session_rows)
 
 __all__ = ["app", "forge", "new_forge"]  # fixtures
+
+KINDS = BOTH_KINDS
 
 REQUEST_ID = "the-same-for-all"
 

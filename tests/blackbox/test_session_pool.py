@@ -8,13 +8,17 @@ import pytest
 from agents import descriptors, fewer, processes
 from answers import assert_error
 from gateway import wait_until
-from sessions import (Session, Talker, assert_created, assert_no_process_left, assert_turn,
-                      assert_turn_failure, audit, change, new_forge, query, session_dirs,
-                      session_rows, sweep)
+from sessions import (BOTH_KINDS, Session, Talker, assert_created, assert_no_process_left,
+                      assert_turn, assert_turn_failure, audit, change, new_forge, only_acp, query,
+                      session_dirs, session_rows, sweep)
 
 __all__ = ["new_forge"]  # fixtures
 
-CREATED_AND_CLOSED = 200
+KINDS = BOTH_KINDS
+
+# Fewer through acpx, where every session and every turn is made by programs of their own.
+CREATED_AND_CLOSED = {"acp": 200, "acpx": 40}
+PLANS = {"acp": 24, "acpx": 8}
 SLEEPERS, PLACES = 20, 4
 
 
@@ -55,6 +59,7 @@ def test_a_row_closed_by_sql_makes_room(new_forge):
     assert app.session().told("hello") == "echo: hello"
 
 
+@only_acp
 @pytest.mark.parametrize("settings, fields", [
     ({"max_sessions_per_app": 2}, {}), ({}, {"max_sessions": 2}),
     ({"max_sessions_per_app": 9}, {"max_sessions": 2}),
@@ -88,12 +93,13 @@ def test_a_failed_create_gives_its_place_back(new_forge):
 
 
 @pytest.mark.timeout(400)
-def test_200_sessions_created_and_closed_leave_nothing(new_forge):
+def test_200_sessions_created_and_closed_leave_nothing(new_forge, agent_kind):
     gateway = new_forge(max_live_sessions=16)
     app = Talker(gateway)
+    count = fewer(CREATED_AND_CLOSED[agent_kind])
 
     def one(number):
-        session = app.session("demo" if number % 2 else "fake")
+        session = app.session("demo" if number % 2 and agent_kind == "acp" else "fake")
         if number % 4 < 2:
             session.ask("hello")
         assert session.close() == {"ok": True}
@@ -104,13 +110,13 @@ def test_200_sessions_created_and_closed_leave_nothing(new_forge):
         assert_no_process_left(gateway)
     many(16)
     before = descriptors(gateway)
-    many(fewer(CREATED_AND_CLOSED))
+    many(count)
     wait_until(lambda: descriptors(gateway) <= before, "as many descriptors as before")
     assert not [row for row in session_rows(gateway) if row["closed_at"] is None]
     assert not [row for row in session_rows(gateway) if row["process_pid"] is not None]
     assert query(gateway, "SELECT * FROM turns WHERE ended_at IS NULL") == []
     change(gateway, "UPDATE sessions SET closed_at = 5")
-    assert sweep(gateway) == (0, 16 + fewer(CREATED_AND_CLOSED))
+    assert sweep(gateway) == (0, 16 + count)
     wait_until(lambda: not session_dirs(gateway), "all directories are gone")
     assert session_rows(gateway) == []
     assert query(gateway, "SELECT * FROM journal") == []
@@ -118,8 +124,7 @@ def test_200_sessions_created_and_closed_leave_nothing(new_forge):
 
 # Agents
 
-@pytest.mark.parametrize("agent", ["fake", "demo", "resume"])
-def test_twenty_sessions_share_four_places_and_forget_nothing(new_forge, agent):
+def share_four_places(new_forge, agent):
     gateway = new_forge(max_live_sessions=SLEEPERS, max_agents=PLACES)
     app = Talker(gateway)
     sessions = []
@@ -145,6 +150,16 @@ def test_twenty_sessions_share_four_places_and_forget_nothing(new_forge, agent):
     assert_no_process_left(gateway)
 
 
+def test_twenty_sessions_share_four_places_and_forget_nothing(new_forge):
+    share_four_places(new_forge, "fake")
+
+
+@only_acp  # the demo is never behind acpx, which wakes all its agents in one way
+@pytest.mark.parametrize("agent", ["demo", "resume"])
+def test_the_same_with_agents_that_are_woken_in_other_ways(new_forge, agent):
+    share_four_places(new_forge, agent)
+
+
 def test_who_sleeps_is_the_one_idle_for_longest(new_forge):
     app = Talker(new_forge(max_agents=2))
     first, second = app.session(), app.session()
@@ -157,6 +172,7 @@ def test_who_sleeps_is_the_one_idle_for_longest(new_forge):
     wait_until(lambda: not first.processes(), "now the first sleeps")
 
 
+@only_acp
 def test_an_agent_that_cannot_load_is_put_to_sleep_last(new_forge):
     app = Talker(new_forge(max_agents=2))
     forgetful, other = app.session("no-load"), app.session()
@@ -178,6 +194,7 @@ def test_sleeping_is_no_end(new_forge):
     assert second.processes()
 
 
+@only_acp
 @pytest.mark.timeout(400)
 def test_more_sessions_than_places_talk_at_once(new_forge):
     """Turns wait for a place, sleepers are woken and put to sleep, all at the same time."""
@@ -213,6 +230,7 @@ def test_a_turn_waits_for_a_place_while_all_are_busy(new_forge, tmp_path):
     wait_until(lambda: not busy.processes(), "the other sleeps now")
 
 
+@only_acp
 def test_a_turn_that_gets_no_place_in_time_never_starts(new_forge, tmp_path):
     gateway = new_forge(max_agents=1)
     app = Talker(gateway)
@@ -227,6 +245,7 @@ def test_a_turn_that_gets_no_place_in_time_never_starts(new_forge, tmp_path):
     assert_turn(sleeper.turn("hello"), resumed=True)
 
 
+@only_acp
 def test_a_create_that_gets_no_place_in_time_is_503_and_leaves_nothing(new_forge, tmp_path):
     gateway = new_forge(max_agents=1, agent_start_timeout_secs=1)
     app = Talker(gateway)
@@ -249,14 +268,14 @@ def test_an_agent_that_does_not_end_holds_its_place_until_it_is_gone(new_forge):
     assert not second.processes()
 
 
-def test_all_kinds_of_work_at_once_leave_nothing(new_forge, tmp_path):
+def test_all_kinds_of_work_at_once_leave_nothing(new_forge, agent_kind):
     gateway = new_forge(max_live_sessions=12, max_agents=3, cancel_grace_ms=200)
     app = Talker(gateway)
     choice = random.Random(11)
     ways = [[{"text": "a"}], [{"exit": 1}], [{"signal": 9}], [{"flood": 500}],
             [{"error": {"code": 1, "message": "x"}}], [{"nonsense": 20}], [{"close": "stdout"}],
             [{"children": ["setsid", "daemon", "stubborn"]}]]
-    plans = [[choice.choice(ways) for _ in range(3)] for _ in range(fewer(24))]
+    plans = [[choice.choice(ways) for _ in range(3)] for _ in range(fewer(PLANS[agent_kind]))]
 
     def one(plan):
         answer = app.create()

@@ -1,20 +1,31 @@
 """Sessions whose agent takes its time to start: who comes meanwhile, who leaves meanwhile."""
 import concurrent.futures
 import json
+import shlex
+
+import pytest
 
 from agents import processes_below
 from gateway import wait_until
-from sessions import (FAKE_ACP, Session, Talker, assert_created, assert_no_process_left,
+from sessions import (BOTH_KINDS, FAKE_ACP, Session, Talker, assert_created, assert_no_process_left,
                       assert_turn, new_forge, query, session_dirs, session_rows)
 from wire import Wire, bearer, with_body
 
 __all__ = ["new_forge"]  # fixtures
 
+KINDS = BOTH_KINDS
 
-def late_agent(gate):
-    """A table with an agent that starts when the gate is there."""
-    command = ["/bin/sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.02; done; exec {FAKE_ACP}"]
-    return f"[agents.late]\ncommand = {json.dumps(command)}\n"
+
+@pytest.fixture
+def late_agent(agent_kind):
+    """Makes tables with an agent that starts when the gate is there."""
+    def make(gate):
+        command = ["/bin/sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.02; done; exec {FAKE_ACP}"]
+        protocol = ""
+        if agent_kind == "acpx":
+            command, protocol = ["--agent", shlex.join(command)], 'protocol = "acpx"\n'
+        return f"[agents.late]\n{protocol}command = {json.dumps(command)}\n"
+    return make
 
 
 def first_id(app):
@@ -22,7 +33,7 @@ def first_id(app):
     return app.ids()[0]
 
 
-def test_a_turn_on_a_session_that_is_being_made_waits_for_it(new_forge, tmp_path):
+def test_a_turn_on_a_session_that_is_being_made_waits_for_it(new_forge, late_agent, tmp_path):
     gate = tmp_path / "gate"
     gateway = new_forge(more=late_agent(gate))
     app = Talker(gateway)
@@ -40,7 +51,7 @@ def test_a_turn_on_a_session_that_is_being_made_waits_for_it(new_forge, tmp_path
     assert_no_process_left(gateway)
 
 
-def test_two_sessions_can_be_made_at_once_with_one_place(new_forge, tmp_path):
+def test_two_sessions_can_be_made_at_once_with_one_place(new_forge, late_agent, tmp_path):
     gate = tmp_path / "gate"
     gateway = new_forge(more=late_agent(gate), max_agents=1)
     app = Talker(gateway)
@@ -52,7 +63,7 @@ def test_two_sessions_can_be_made_at_once_with_one_place(new_forge, tmp_path):
     assert sorted(session.told("hello") for session in made) == ["echo: hello"] * 2
 
 
-def test_closing_a_session_that_is_being_made_ends_all_of_it(new_forge, tmp_path):
+def test_closing_a_session_that_is_being_made_ends_all_of_it(new_forge, late_agent, tmp_path):
     gateway = new_forge(more=late_agent(tmp_path / "never"))
     app = Talker(gateway)
     with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -65,7 +76,8 @@ def test_closing_a_session_that_is_being_made_ends_all_of_it(new_forge, tmp_path
     assert query(gateway, "SELECT * FROM sessions WHERE closed_at IS NULL") == []
 
 
-def test_a_caller_who_leaves_while_the_session_is_made_leaves_nothing(new_forge, tmp_path):
+def test_a_caller_who_leaves_while_the_session_is_made_leaves_nothing(
+        new_forge, late_agent, tmp_path):
     gateway = new_forge(more=late_agent(tmp_path / "never"))
     app = Talker(gateway)
     wire = Wire(gateway)
@@ -78,7 +90,7 @@ def test_a_caller_who_leaves_while_the_session_is_made_leaves_nothing(new_forge,
     assert_no_process_left(gateway)
 
 
-def test_the_gateway_ends_while_a_session_is_made(new_forge, tmp_path):
+def test_the_gateway_ends_while_a_session_is_made(new_forge, late_agent, tmp_path):
     gateway = new_forge(more=late_agent(tmp_path / "never"), drain_grace_secs=0)
     app = Talker(gateway)
     with concurrent.futures.ThreadPoolExecutor() as pool:
