@@ -79,8 +79,10 @@ TEST_F(ServerLimitsTest, CutsACallerThatDoesNotTakeItsAnswer) {
   socket.connect({asio::ip::address_v4::loopback(), house_.port()});
   const std::string request = "GET /big HTTP/1.1\r\nHost: t\r\n\r\n";
   asio::write(socket, asio::buffer(request));
-  house_.wait_until([&] { return house_.server().busy() == 1; }, "it is asked");
-  house_.wait_until([&] { return house_.server().connections() == 0; }, "it is cut");
+  const Server& server = house_.server();
+  ASSERT_NO_FATAL_FAILURE(house_.wait_until([&] { return server.busy() == 1; }, "it is asked"));
+  ASSERT_NO_FATAL_FAILURE(
+      house_.wait_until([&] { return server.connections() == 0; }, "it is cut"));
   expect_after_about_a_second();
   EXPECT_LT(house_.read_all(socket).size(), kBigBytes);
 }
