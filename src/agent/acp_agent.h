@@ -67,6 +67,8 @@ class AcpAgent final : public SessionAgent {
   Task<Answer> ask(std::string method, std::string params);
   Task<Answered> ask_well(std::string method, std::string params);
   void take_early(AcpMessage message);
+  // The agent takes no system prompt: it goes in front of the first prompt.
+  bool has_system_to_say() const { return !conversation_.system.empty() && !dialect_.takes_system; }
   const AcpOption* option_of(std::string_view category, std::string_view id) const;
   AgentFailure failure_of_error(const AcpError& error) const;
 

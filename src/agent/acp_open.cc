@@ -142,6 +142,7 @@ Task<AcpAgent::Step> AcpAgent::load_or_begin() {
   options_ = result.options;
   mode_ = result.mode;
   is_loaded_ = true;
+  owes_system_ = conversation_.is_unasked && has_system_to_say();
   cost_.begin_at(conversation_.cost_usd_so_far);
   co_return std::nullopt;
 }
@@ -158,7 +159,7 @@ Task<AcpAgent::Step> AcpAgent::begin_anew() {
   conversation_.agent_session_id = answer->session_id;
   options_ = std::move(answer->options);
   mode_ = std::move(answer->mode);
-  owes_system_ = !conversation_.system.empty() && !dialect_.takes_system;
+  owes_system_ = has_system_to_say();
   co_return std::nullopt;
 }
 

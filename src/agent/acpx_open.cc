@@ -58,8 +58,8 @@ Task<AcpxAgent::Step> AcpxAgent::open_session() {
         fmt::format("acpx began a session of {} without an id.", setup_.spec.name));
   }
   is_loaded_ = is_known && !answer->is_created;
-  has_talked_ = is_loaded_;
-  owes_system_ = !is_loaded_ && !conversation.system.empty();
+  has_talked_ = is_loaded_ && !conversation.is_unasked;
+  owes_system_ = (!is_loaded_ || conversation.is_unasked) && !conversation.system.empty();
   if (is_loaded_) cost_.begin_at(conversation.cost_usd_so_far);
   co_return std::nullopt;
 }

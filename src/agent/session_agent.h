@@ -25,6 +25,7 @@ struct Conversation {
   std::string working_dir;       // absolute, there
   std::string temp_dir;          // likewise
   std::string agent_session_id;  // the agent's own; empty: a new conversation
+  bool is_unasked = false;       // nothing has been said in it yet, whatever its id
   std::string model;             // this and all below: empty: the agent's default
   std::string system;
   std::string effort;

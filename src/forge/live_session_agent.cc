@@ -104,6 +104,7 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
                             .working_dir = dir.work,
                             .temp_dir = dir.temp,
                             .agent_session_id = session_.agent_session_id,
+                            .is_unasked = !running_ || running_->index == 1,
                             .model = session_.model,
                             .system = session_.system,
                             .effort = session_.effort,

@@ -698,3 +698,12 @@ def test_http_1_0_and_a_pipelined_request_are_served(app):
         wire.send(turn.replace(b" HTTP/1.1\r\n", b" HTTP/1.0\r\n", 1))
         assert wire.read().json()["turn_index"] == 3
         assert wire.read() is None
+
+
+def test_a_system_prompt_outlives_a_restart_until_it_is_heard(new_forge):
+    gateway = new_forge()
+    session = Talker(gateway).session(system="Be brief.")
+    gateway.restart()
+    assert session.report("prompt")[0] == "Be brief."
+    gateway.restart()
+    assert len(session.report("prompt")) == 1, "the agent that loads its conversation has it"
