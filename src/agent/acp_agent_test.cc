@@ -139,13 +139,13 @@ on[")py" + method +
     const auto opened = open(conversation);
     ASSERT_FALSE(opened) << method;
     EXPECT_EQ(opened.error().kind, Errc::unavailable);
-    EXPECT_EQ(opened.error().code, "not_logged_in");
+    EXPECT_EQ(opened.error().code, "agent_not_logged_in");
     EXPECT_EQ(opened.error().sentence, "Log in.");
   }
   start(R"py(on["session/prompt"] = lambda m: fault(m, -32000, "Authentication required"))py");
   ASSERT_TRUE(open());
   const Turn held = turn();
-  EXPECT_EQ(held.end.value().failure.value().code, "not_logged_in");
+  EXPECT_EQ(held.end.value().failure.value().code, "agent_not_logged_in");
   EXPECT_FALSE(held.death);
 }
 

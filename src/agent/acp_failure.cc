@@ -44,7 +44,7 @@ AgentFailure failure_of(const AcpError& error, const AgentSpec& spec,
   if (error.code == kAcpNotLoggedIn) said.api_status = 401;
   AgentFailure failure = failure_of(said, now.value_or(0), secrets);
   if (!now) failure.retry_after = {};
-  if (failure.code == "not_logged_in" && !spec.login_hint.empty()) {
+  if (failure.code == "agent_not_logged_in" && !spec.login_hint.empty()) {
     failure.sentence = spec.login_hint;
   }
   return failure;

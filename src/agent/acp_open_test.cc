@@ -202,10 +202,13 @@ TEST(AcpFailure, TellsTheKindsOfErrorApart) {
     const char* sentence;
   };
   const std::vector<Case> cases = {
-      {{-32000, "Authentication required", ""}, Errc::unavailable, "not_logged_in", "Log in."},
+      {{-32000, "Authentication required", ""},
+       Errc::unavailable,
+       "agent_not_logged_in",
+       "Log in."},
       {{-32603, "Internal error: 401", "authentication_failed"},
        Errc::unavailable,
-       "not_logged_in",
+       "agent_not_logged_in",
        "Log in."},
       {{-32603, "Internal error: slow down", "rate_limit"},
        Errc::over_quota,

@@ -28,7 +28,7 @@ AgentFailure of(std::int64_t code, std::string acpx_code, std::string detail,
 }
 
 TEST(AcpxFailure, TellsThemApart) {
-  EXPECT_EQ(of(-32000, "RUNTIME", "AUTH_REQUIRED").code, "not_logged_in");
+  EXPECT_EQ(of(-32000, "RUNTIME", "AUTH_REQUIRED").code, "agent_not_logged_in");
   EXPECT_EQ(of(-32000, "RUNTIME", "AUTH_REQUIRED").sentence, "Log in.");
   EXPECT_EQ(of(-32603, "RUNTIME", "AUTH_REQUIRED").kind, Errc::unavailable);
   EXPECT_EQ(of(-32603, "RUNTIME", "AGENT_SPAWN_ENOENT").code, "agent_not_found");

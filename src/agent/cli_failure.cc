@@ -21,7 +21,7 @@ struct Kind {
 constexpr Kind kPromptTooLong{Errc::too_large, "prompt_too_long"};
 constexpr Kind kUnknownModel{Errc::invalid, "unknown_model"};
 constexpr Kind kAccountLimit{Errc::over_quota, "account_limit"};
-constexpr Kind kNotLoggedIn{Errc::unavailable, "not_logged_in"};
+constexpr Kind kNotLoggedIn{Errc::unavailable, "agent_not_logged_in"};
 constexpr Kind kApiOverloaded{Errc::agent_failed, "api_overloaded"};
 constexpr Kind kApiUnreachable{Errc::agent_failed, "api_unreachable"};
 constexpr Kind kApiError{Errc::agent_failed, "api_error"};

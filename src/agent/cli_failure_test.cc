@@ -33,10 +33,12 @@ TEST(CliFailure, TellsTheRealSentencesApart) {
   CliResult unified = error("You've hit your 5-hour limit · resets 3:42am (UTC)", 429);
   unified.api_error = "usage_limit_reached";
   const std::vector<Told> all = {
-      {error("Not logged in · Please run /login"), Errc::unavailable, "not_logged_in"},
-      {error("Invalid API key · Fix external API key", 401), Errc::unavailable, "not_logged_in"},
-      {error("Failed to authenticate. API Error: 403 no", 403), Errc::unavailable, "not_logged_in"},
-      {error("OAuth token has expired"), Errc::unavailable, "not_logged_in"},
+      {error("Not logged in · Please run /login"), Errc::unavailable, "agent_not_logged_in"},
+      {error("Invalid API key · Fix external API key", 401), Errc::unavailable,
+       "agent_not_logged_in"},
+      {error("Failed to authenticate. API Error: 403 no", 403), Errc::unavailable,
+       "agent_not_logged_in"},
+      {error("OAuth token has expired"), Errc::unavailable, "agent_not_logged_in"},
       {error("API Error: Request rejected (429) · slow", 429), Errc::over_quota, "account_limit"},
       {unified, Errc::over_quota, "account_limit"},
       {error("Credit balance is too low", 400), Errc::over_quota, "account_limit"},

@@ -179,7 +179,7 @@ TEST_F(OneShotTest, TellsAFailureWithAllThatWasSaidAboutIt) {
   const OneShotAnswer answer =
       ask(R"(echo '{"type":"result","is_error":true,"result":"Not logged in · Please run /login"}')"
           "\necho late >&2; exit 1");
-  EXPECT_EQ(answer.failure.value().code, "not_logged_in");
+  EXPECT_EQ(answer.failure.value().code, "agent_not_logged_in");
   EXPECT_EQ(answer.failure->sentence, "Not logged in · Please run /login");
   EXPECT_EQ(answer.exit_code, 1);
   EXPECT_EQ(answer.error_tail, "late\n");

@@ -30,7 +30,7 @@ struct OneShotQuestion {
 
 struct AgentFailure {
   Errc kind = Errc::agent_failed;
-  std::string_view code;                // a literal, stable: "not_logged_in", ...
+  std::string_view code;                // a literal, stable: "agent_not_logged_in", ...
   std::string sentence;                 // for the caller: masked, at most 500 characters
   std::chrono::seconds retry_after{0};  // zero: not known
 };

@@ -12,12 +12,12 @@ constexpr std::chrono::seconds kClosedMax = std::chrono::hours(1);
 constexpr std::chrono::seconds kTrialWait{2};
 
 bool closes(const AgentFailure& failure) {
-  return failure.code == "not_logged_in" || failure.code == "account_limit";
+  return failure.code == "agent_not_logged_in" || failure.code == "account_limit";
 }
 
 // A program that ended without a result has not come to the question.
 bool shows_nothing(const AgentFailure& failure) {
-  return failure.code.starts_with("agent_") && failure.code != "agent_error";
+  return failure.code.starts_with("agent_") && failure.code != "agent_error" && !closes(failure);
 }
 
 }  // namespace

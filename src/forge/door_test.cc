@@ -21,19 +21,19 @@ TEST(Door, StaysOpenForOrdinaryFailures) {
 
 TEST(Door, ClosesWhenNotLoggedInAndTellsHowLong) {
   Door door;
-  auto failed = failure("not_logged_in");
+  auto failed = failure("agent_not_logged_in");
   door.note(failed, kStart, false);
   EXPECT_EQ(failed->retry_after, 30s);
   const auto refusal = door.refusal(kStart + 10s);
   ASSERT_TRUE(refusal);
-  EXPECT_EQ(refusal->code, "not_logged_in");
+  EXPECT_EQ(refusal->code, "agent_not_logged_in");
   EXPECT_EQ(refusal->sentence, "no");
   EXPECT_EQ(refusal->retry_after, 20s);
 }
 
 TEST(Door, LetsOneThroughToTryWhenTheTimeIsUp) {
   Door door;
-  auto failed = failure("not_logged_in");
+  auto failed = failure("agent_not_logged_in");
   door.note(failed, kStart, false);
   ASSERT_FALSE(door.refusal(kStart + 30s));
   EXPECT_TRUE(door.pass());
@@ -49,7 +49,7 @@ TEST(Door, LetsOneThroughToTryWhenTheTimeIsUp) {
 
 TEST(Door, ARunFromBeforeTheClosingDoesNotEndTheTrial) {
   Door door;
-  auto failed = failure("not_logged_in");
+  auto failed = failure("agent_not_logged_in");
   door.note(failed, kStart, false);
   ASSERT_TRUE(door.pass());
   auto died = failure("agent_signal");
@@ -59,7 +59,7 @@ TEST(Door, ARunFromBeforeTheClosingDoesNotEndTheTrial) {
 
 TEST(Door, StaysClosedWhenTheTrialDiesWithoutAResult) {
   Door door;
-  auto failed = failure("not_logged_in");
+  auto failed = failure("agent_not_logged_in");
   door.note(failed, kStart, false);
   ASSERT_FALSE(door.refusal(kStart + 30s));
   EXPECT_TRUE(door.pass());

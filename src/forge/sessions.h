@@ -58,7 +58,7 @@ class Sessions {
   Sessions& operator=(const Sessions&) = delete;
 
   // Errc::invalid "unknown_agent"; Errc::unavailable "pool_full", "agent_not_found",
-  // "not_logged_in", "queue_timeout"; Errc::over_quota "too_many_sessions";
+  // "agent_not_logged_in", "queue_timeout"; Errc::over_quota "too_many_sessions";
   // Errc::agent_failed; Errc::timed_out. An error leaves no session. `departure` undoes it.
   Async<Session> create(std::shared_ptr<const App> app, SessionRequest request,
                         Departure* departure);

@@ -425,8 +425,8 @@ def test_a_known_failure_is_told_by_its_own_status_and_code(app, forge, known, s
 
 
 @pytest.mark.parametrize("known, status, code, error", [
-    ("not_logged_in", 503, "not_logged_in", "Not logged in · Please run /login"),
-    ("bad_key", 503, "not_logged_in", "Invalid API key · Fix external API key"),
+    ("agent_not_logged_in", 503, "agent_not_logged_in", "Not logged in · Please run /login"),
+    ("bad_key", 503, "agent_not_logged_in", "Invalid API key · Fix external API key"),
     ("usage_limit", 429, "account_limit", "Claude AI usage limit reached"),
     ("session_limit", 429, "account_limit",
      "You've hit your session limit · resets 3:30pm (Europe/Berlin)"),

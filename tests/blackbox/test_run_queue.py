@@ -189,8 +189,8 @@ def test_a_run_whose_time_ends_while_it_waits_never_starts(new_gateway, tmp_path
 # The door
 
 @pytest.mark.parametrize("script, status, code, least, most", [
-    ({"known": "not_logged_in"}, 503, "not_logged_in", 1, 60),
-    ({"known": "bad_key"}, 503, "not_logged_in", 1, 60),
+    ({"known": "agent_not_logged_in"}, 503, "agent_not_logged_in", 1, 60),
+    ({"known": "bad_key"}, 503, "agent_not_logged_in", 1, 60),
     ({"known": "usage_limit"}, 429, "account_limit", 1, 3600),
     ({"known": "usage_limit", "reset_in": 7200}, 429, "account_limit", 7100, 7200),
     ({"known": "session_limit"}, 429, "account_limit", 1, 86_400)])
@@ -236,11 +236,11 @@ def test_other_failures_leave_the_door_open(new_gateway):
 def test_those_who_wait_when_the_door_closes_are_told_at_once(new_gateway, tmp_path):
     gateway = new_gateway(env=fake_env(max_runs=1))
     app = App(gateway)
-    first = app.hold(tmp_path, {"known": "not_logged_in"}).begun()
+    first = app.hold(tmp_path, {"known": "agent_not_logged_in"}).begun()
     others = in_line([], tmp_path, app, app, app)
-    told = assert_failure(first.end(), 503, "not_logged_in")
+    told = assert_failure(first.end(), 503, "agent_not_logged_in")
     for held in others:
-        assert_failure(held.answer(), 503, "not_logged_in", told["error"])
+        assert_failure(held.answer(), 503, "agent_not_logged_in", told["error"])
         assert not held.has_begun()
     assert len(settled_rows(gateway, 1)) == 1
 
@@ -257,7 +257,7 @@ def test_a_run_that_succeeds_opens_the_door(new_gateway, tmp_path):
 def test_the_door_opens_by_itself_and_one_at_a_time_may_try(new_gateway, tmp_path):
     """The one slow test: it lasts as long as the door is closed, half a minute."""
     app = App(new_gateway(env=fake_env()))
-    assert_failure(app.run({"known": "not_logged_in"}), 503, "not_logged_in")
+    assert_failure(app.run({"known": "agent_not_logged_in"}), 503, "agent_not_logged_in")
     mark, gate = tmp_path / "begun", tmp_path / "gate"
     script = {"touch": str(mark), "wait_for": str(gate)}
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -271,7 +271,7 @@ def test_the_door_opens_by_itself_and_one_at_a_time_may_try(new_gateway, tmp_pat
         wait_until(has_begun, "somebody may try", 30 + SECONDS_MAX)
         answer = app.run({})
         gate.touch()
-        assert_failure(answer, 503, "not_logged_in")
+        assert_failure(answer, 503, "agent_not_logged_in")
         assert_success(trial.result())
     assert_success(app.run({}))
 

@@ -251,7 +251,7 @@ def test_the_other_agents_say_how_to_log_in(new_gateway, tmp_path, name, program
     (tools / program).write_text(f"#!/bin/sh\nexec {FAKE_ACP} --need-auth\n")
     (tools / program).chmod(0o755)
     gateway = new_gateway(env={"PATH": f"{tools}:/usr/bin:/bin"})
-    body = assert_error(Talker(gateway).create(name), 503, "not_logged_in")
+    body = assert_error(Talker(gateway).create(name), 503, "agent_not_logged_in")
     assert hint in body["detail"]
 
 

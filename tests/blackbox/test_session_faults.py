@@ -24,7 +24,7 @@ KINDS = BOTH_KINDS
 STARTS = {
     "exit": (502, "agent_exited"), "signal": (502, "agent_exited"), "stderr": (502, "agent_exited"),
     "stall": (504, "agent_start_timeout"), "nonsense": (504, "agent_start_timeout"),
-    "error": (502, "agent_error"), "error:-32000": (503, "not_logged_in"),
+    "error": (502, "agent_error"), "error:-32000": (503, "agent_not_logged_in"),
     "long_line": (502, "agent_line_too_long")}
 FAULTS = {
     **{f"{phase}-{what.replace(':', '')}": [f"--at-{phase}", what]
@@ -72,7 +72,7 @@ def test_an_agent_that_does_not_start_leaves_nothing(broken, caller, phase, what
 
 
 @pytest.mark.parametrize("agent, status, code", [
-    ("need-auth", 503, "not_logged_in"), ("version-two", 502, "agent_protocol"),
+    ("need-auth", 503, "agent_not_logged_in"), ("version-two", 502, "agent_protocol"),
     ("new-empty", 502, "agent_nonsense")])
 def test_an_agent_that_cannot_be_used_says_why(broken, caller, agent, status, code, agent_kind):
     if agent_kind == "acpx" and agent != "need-auth":
@@ -155,7 +155,7 @@ def test_a_conversation_that_is_loaded_goes_on_and_says_so(broken, caller, agent
 
 def test_a_login_that_is_missing_shows_at_the_prompt(caller):
     session = caller.session("need-auth-at-prompt")
-    assert_turn_failure(session.turn("hello"), 503, "not_logged_in")
+    assert_turn_failure(session.turn("hello"), 503, "agent_not_logged_in")
     assert session.pid() is not None, "the process is not to blame"
     session.close()
 
@@ -219,7 +219,7 @@ def test_an_agent_that_closes_its_output_is_dead(app):
 @pytest.mark.parametrize("error, status, code, sentence", [
     ({"code": -32603, "message": "It went wrong"}, 502, "agent_error", "It went wrong"),
     ({"code": 17, "message": "two\n lines"}, 502, "agent_error", "two lines"),
-    ({"code": -32000, "message": "Authentication required"}, 503, "not_logged_in", None),
+    ({"code": -32000, "message": "Authentication required"}, 503, "agent_not_logged_in", None),
     ({"code": -32603, "message": "x" * 2_000}, 502, "agent_error", None),
     ({"code": -32603, "message": ""}, 502, "agent_error", None)])
 def test_an_error_of_the_agent_fails_the_turn_and_keeps_the_process(

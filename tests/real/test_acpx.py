@@ -217,7 +217,7 @@ def test_a_session_without_a_login_says_how_to_get_one(new_salon, adapter):
     house = new_salon(["--agent", str(adapter)], ANTHROPIC_API_KEY=None)
     talk = house.talk(agent="talker")
     answer = talk.turn("hello")
-    assert (answer.status_code, answer.json()["code"]) == (503, "not_logged_in"), answer.text
+    assert (answer.status_code, answer.json()["code"]) == (503, "agent_not_logged_in"), answer.text
     talk.close()
     assert_closed(house)
 
@@ -244,6 +244,6 @@ def test_another_agent_starts_and_wants_a_login(new_house, acpx, name):
         assert answer.status_code == 200, body
         assert house.client.delete(f"/sessions/{body['session_id']}").json() == {"ok": True}
     else:
-        assert (answer.status_code, body["code"]) == (503, "not_logged_in"), body
+        assert (answer.status_code, body["code"]) == (503, "agent_not_logged_in"), body
         assert hint in body["detail"]
     wait_until(lambda: not house.processes(), "nothing of it is left")

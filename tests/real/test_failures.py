@@ -25,8 +25,8 @@ def failed(answer, status, code):
 
 @pytest.mark.parametrize("api_status,status,code,words", [
     (400, 502, "api_error", "API Error: 400"),
-    (401, 503, "not_logged_in", "Invalid API key"),
-    (403, 503, "not_logged_in", "Failed to authenticate"),
+    (401, 503, "agent_not_logged_in", "Invalid API key"),
+    (403, 503, "agent_not_logged_in", "Failed to authenticate"),
     (404, 422, "unknown_model", "There's an issue with the selected model"),
     (413, 413, "prompt_too_long", "Request too large"),
     (429, 429, "account_limit", "Request rejected (429)"),
@@ -75,7 +75,7 @@ def test_the_door_closes(house, trouble):
 def test_not_logged_in(new_house):
     house = new_house(ANTHROPIC_API_KEY=None)
     answer = house.run("hello")
-    body = failed(answer, 503, "not_logged_in")
+    body = failed(answer, 503, "agent_not_logged_in")
     assert body["error"] == "Not logged in · Please run /login"
     assert house.api.calls() == 0
 

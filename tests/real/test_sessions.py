@@ -473,7 +473,7 @@ def test_an_attached_file_is_read_by_the_agents_own_tool(parlour):
 
 
 @pytest.mark.parametrize("api_status,status,code", [
-    (401, 503, "not_logged_in"),
+    (401, 503, "agent_not_logged_in"),
     (404, 422, "unknown_model"),
     (429, 429, "account_limit"),
     (500, 502, "api_error"),
@@ -499,7 +499,7 @@ def test_not_logged_in(new_parlour):
         answer = house.client.post(f"/sessions/{answer.json()['session_id']}/turn",
                                    json={"prompt": "hello"})
     assert answer.status_code == 503, answer.text
-    assert answer.json()["code"] == "not_logged_in"
+    assert answer.json()["code"] == "agent_not_logged_in"
     assert house.api.calls() == 0
 
 

@@ -292,9 +292,10 @@ CODES_UNSEEN = {
     "admin_token", "data_dir", "data_dir_in_use", "invalid_config", "ledger_newer",
     "ledger_unsupported", "listen", "no_launcher", "no_pid_namespace", "no_proc", "tls",
     # the command line's own
-    "bad_port_file", "bad_url", "file_unreadable", "no_file", "unreachable",
-    # the caller has gone, or hears of it by another code
-    "caller_gone", "invalid_cidr", "not_reading", "zero_byte"}
+    "bad_port_file", "bad_url", "copy_failed", "file_exists", "file_unreadable", "file_unwritable",
+    "ledger_damaged", "ledger_schema", "no_file", "stopped", "unreachable", "usage",
+    # the caller has gone, or hears of it by another code, or is cut
+    "caller_gone", "file_changed", "invalid_cidr", "not_reading", "zero_byte"}
 # Where a code is written down: each has the code, or the choice between two, in its group.
 CODE_FORMS = [r"\bErrc::\w+,([^,;]*)[,;]", r"\b[45]\d\d,([^,;]*)[,;]",
               r"\bFault(?:\s+\w+)?\{\w+,([^,;]*)[,;]",
