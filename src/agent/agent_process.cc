@@ -1,18 +1,9 @@
 #include "agent/agent_process.h"
 
-#include <fstream>
-
 #include "agent/masking.h"
 #include "process/spawner.h"
 
 namespace clawdforge {
-
-std::string read_boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  file >> id;
-  return id;
-}
 
 ProcessMark mark_of(const Child& child, const std::string& boot_id) {
   const ProcessId id = child.id();

@@ -10,9 +10,6 @@
 
 namespace clawdforge {
 
-// Tells this run of the kernel from the next one, in which pids begin anew.
-std::string read_boot_id();
-
 ProcessMark mark_of(const Child& child, const std::string& boot_id);
 
 // The tail of standard error as it may be shown: masked. The first word of a full tail may

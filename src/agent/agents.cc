@@ -12,6 +12,7 @@
 #include "agent/claude_cli.h"
 #include "agent/program_path.h"
 #include "base/version.h"
+#include "process/proc_entry.h"
 
 namespace clawdforge {
 namespace {

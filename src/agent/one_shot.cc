@@ -15,6 +15,7 @@
 #include "base/task_group.h"
 #include "base/timer.h"
 #include "base/tokens.h"
+#include "process/proc_entry.h"
 
 namespace clawdforge {
 namespace {

@@ -22,6 +22,7 @@
 #include "base/version.h"
 #include "daemon/agent_specs.h"
 #include "daemon/process_setup.h"
+#include "daemon/recovery.h"
 
 namespace clawdforge {
 namespace {
@@ -222,7 +223,14 @@ Async<void> Gateway::start() {
   if (!looked) co_return std::unexpected(looked.error());
   tasks_.spawn(claude_.run());
   tasks_.spawn(acpx_.run());
-  auto recovering = recover();
+  auto recovering = recover({around_.io.get_executor(),
+                             around_.ledger,
+                             runs_,
+                             sweeper_,
+                             {around_.ledger, session_dirs_, around_.clock, instance_id_},
+                             around_.log,
+                             around_.metrics,
+                             around_.config.kill_grace});
   auto recovered = co_await std::move(recovering);
   if (!recovered) co_return recovered;
   auto looking = await_first_look();
@@ -325,18 +333,6 @@ Task<void> Gateway::await_first_look() {
     look.expires_after(kDrainLook);
     co_await look.async_wait(kAwait);
   }
-}
-
-// What an earlier life has left half-done.
-Async<void> Gateway::recover() {
-  auto runs = runs_.recover();
-  auto recovered = co_await std::move(runs);
-  if (!recovered) co_return recovered;
-  auto sessions = sessions_.recover();
-  recovered = co_await std::move(sessions);
-  if (!recovered) co_return recovered;
-  auto uploads = sweeper_.recover_uploads();
-  co_return co_await std::move(uploads);
 }
 
 Task<void> Gateway::measure_loop_lag() {

@@ -70,7 +70,6 @@ class Gateway {
   Task<void> watch_for_second_signal();
   Task<void> measure_loop_lag();
   Async<void> drain();
-  Async<void> recover();
   Task<void> await_first_look();
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;

@@ -308,16 +308,14 @@ Task<void> Runs::settle_later(RunEnd end) {
   --unsettled_;
 }
 
-Async<void> Runs::recover() {
+Async<RunsRecovered> Runs::recover() {
   auto interrupted =
       co_await around_.ledger.interrupt_runs(around_.instance_id, around_.clock.now());
   if (!interrupted) co_return std::unexpected(interrupted.error());
-  if (*interrupted > 0) {
-    around_.log.warn("runs of an earlier life were left unfinished and are marked as interrupted",
-                     {{"runs", *interrupted}});
-  }
   auto clearing = around_.run_dirs.clear();
-  co_return co_await std::move(clearing);
+  const auto cleared = co_await std::move(clearing);
+  if (!cleared) co_return std::unexpected(cleared.error());
+  co_return RunsRecovered{.interrupted = *interrupted, .directories = *cleared};
 }
 
 Task<void> Runs::stop() {

@@ -53,6 +53,12 @@ struct RunOutcome {
   std::chrono::milliseconds duration{};
 };
 
+// What earlier lives had left.
+struct RunsRecovered {
+  std::int64_t interrupted = 0;
+  std::int64_t directories = 0;
+};
+
 class Runs {
  public:
   struct Surroundings {
@@ -84,8 +90,9 @@ class Runs {
   Async<RunOutcome> execute(std::shared_ptr<const App> app, RunRequest request,
                             Departure* departure);
 
-  // At start: settles what earlier lives have left, and removes their directories.
-  Async<void> recover();
+  // At start: settles what earlier lives have left, and removes their directories. Their
+  // processes must be gone.
+  Async<RunsRecovered> recover();
 
   // Interrupts all runs and waits until nothing of them is left.
   Task<void> stop();

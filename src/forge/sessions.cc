@@ -15,8 +15,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::size_t kPlaceQueueMax = 1'024;    // starts of agents that wait for a place
-constexpr std::int64_t kLeftOverTurnsMax = 500;  // settled in one step of recover()
+constexpr std::size_t kPlaceQueueMax = 1'024;  // starts of agents that wait for a place
 constexpr std::chrono::seconds kRestartWait{5};
 
 std::unexpected<Error> shutting_down() {
@@ -473,74 +472,6 @@ void Sessions::make_room() {
     best_rank = rank;
   }
   if (best) best->sleep();
-}
-
-Async<void> Sessions::recover() {
-  std::int64_t turns = 0;
-  std::map<std::string, std::int64_t> newest;  // events of sessions with several such turns
-  while (true) {
-    auto looking = around_.ledger.unfinished_turns(around_.instance_id, kLeftOverTurnsMax);
-    const auto left = co_await std::move(looking);
-    if (!left) co_return std::unexpected(left.error());
-    for (UnfinishedTurn turn : *left) {
-      std::int64_t& last = newest[turn.session_id];
-      turn.last_event_id = std::max(turn.last_event_id, last);
-      last = turn.last_event_id + 1;
-      auto settling = settle_left_over(turn);
-      auto settled = co_await std::move(settling);
-      if (!settled) co_return settled;
-      ++turns;
-    }
-    if (left->empty()) break;
-  }
-  auto adopting = around_.ledger.adopt_sessions(around_.instance_id);
-  const auto dropped = co_await std::move(adopting);
-  if (!dropped) co_return std::unexpected(dropped.error());
-  if (turns > 0 || *dropped > 0) {
-    around_.log.warn("an earlier life left sessions half-done",
-                     {{"turns_interrupted", turns}, {"sessions_never_made", *dropped}});
-  }
-  auto listing = around_.ledger.all_session_ids();
-  auto ids = co_await std::move(listing);
-  if (!ids) co_return std::unexpected(ids.error());
-  auto keeping = around_.dirs.keep_only(std::move(*ids));
-  co_return co_await std::move(keeping);
-}
-
-Async<void> Sessions::settle_left_over(UnfinishedTurn turn) {
-  const TimePoint now = around_.clock.now();
-  TurnOutcome outcome;
-  outcome.turn_index = turn.index;
-  outcome.failure = AgentFailure{
-      Errc::unavailable, "interrupted", "The gateway ended while the turn was under way.", {}};
-  outcome.stop_reason = "error";
-  outcome.duration = std::max(now - turn.started_at, std::chrono::milliseconds(0));
-  const Event event{.id = turn.last_event_id + 1,
-                    .turn_index = turn.index,
-                    .kind = EventKind::failed,
-                    .json = turn_json(turn.session_id, outcome)};
-  JournalBlock block{.first_event_id = event.id,
-                     .last_event_id = event.id,
-                     .turn_index = turn.index,
-                     .at = now,
-                     .lines = {}};
-  append_event_line(block.lines, event);
-  SessionWrite write;
-  write.session_id = turn.session_id;
-  write.app = turn.app;
-  write.blocks.push_back(std::move(block));
-  write.ends.push_back({.index = turn.index,
-                        .state = "interrupted",
-                        .at = now,
-                        .stop_reason = outcome.stop_reason,
-                        .code = "interrupted",
-                        .usage = {},
-                        .cost_usd = {}});
-  write.audit.push_back({.event = "interrupted",
-                         .at = now,
-                         .meta = fmt::format(R"({{"turn_index":{}}})", turn.index)});
-  auto writing = around_.ledger.write_session(std::move(write));
-  co_return co_await std::move(writing);
 }
 
 Task<void> Sessions::stop() {

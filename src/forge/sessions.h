@@ -114,9 +114,6 @@ class Sessions {
   // Ends what lives here for sessions whose rows are closed or gone.
   Async<void> follow_ledger();
 
-  // At start: settles what earlier lives have left, and removes directories without a row.
-  Async<void> recover();
-
   // Interrupts all turns and waits until no agent is left.
   Task<void> stop();
 
@@ -140,7 +137,6 @@ class Sessions {
   Task<void> end_for_good(std::string id, std::string agent_session_id);
   Async<bool> close_row(std::string id, std::string reason, AuditEvent event,
                         std::optional<TimePoint> idle_since);
-  Async<void> settle_left_over(UnfinishedTurn turn);
   void make_room();
   void forget(const LiveSession& quiet);
 

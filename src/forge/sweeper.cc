@@ -69,25 +69,27 @@ Sweeper::Sweeper(IoExecutor executor, Ledger& ledger, UploadFiles& uploads, cons
   idle_.expires_at(Timer::time_point::max());
 }
 
-Async<void> Sweeper::recover_uploads() {
+Async<UploadsRecovered> Sweeper::recover_uploads() {
   auto files = co_await uploads_.names();
   if (!files) co_return std::unexpected(std::move(files.error()));
   auto rows = co_await ledger_.all_uploads();
   if (!rows) co_return std::unexpected(std::move(rows.error()));
   Mismatch found = compare(*files, *rows);
-  if (found.strays.empty() && found.empty.empty()) co_return Result<void>{};
-  log_.info("uploads and their rows were brought together",
-            {{"files_removed", static_cast<std::int64_t>(found.strays.size())},
-             {"rows_removed", static_cast<std::int64_t>(found.empty.size())}});
+  UploadsRecovered recovered{.files_removed = static_cast<std::int64_t>(found.strays.size()),
+                             .rows_removed = static_cast<std::int64_t>(found.empty.size())};
+  if (found.strays.empty() && found.empty.empty()) co_return recovered;
   auto tidying = uploads_.remove_named(std::move(found.strays));
   const auto tidied = co_await std::move(tidying);
   if (!tidied) {
+    recovered.files_removed = 0;  // how many are left is not known
     log_.warn("a file that no upload knows cannot be removed",
               {{"why", std::string_view(tidied.error().detail)}});
   }
-  if (found.empty.empty()) co_return Result<void>{};
+  if (found.empty.empty()) co_return recovered;
   auto removing = ledger_.remove_uploads(std::move(found.empty));
-  co_return co_await std::move(removing);
+  const auto removed = co_await std::move(removing);
+  if (!removed) co_return std::unexpected(removed.error());
+  co_return recovered;
 }
 
 Async<SweepReport> Sweeper::tick() {

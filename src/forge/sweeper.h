@@ -27,6 +27,11 @@ struct SweepReport {
   std::int64_t failed = 0;  // what could not be removed; the next tick tries again
 };
 
+struct UploadsRecovered {
+  std::int64_t files_removed = 0;
+  std::int64_t rows_removed = 0;
+};
+
 class Sweeper {
  public:
   // All that is handed in outlives the sweeper.
@@ -40,7 +45,7 @@ class Sweeper {
 
   // Before the gateway takes work: brings files and rows together again after a crash, or
   // after somebody has tidied up. A file that no row knows goes, and a row without a file.
-  Async<void> recover_uploads();
+  Async<UploadsRecovered> recover_uploads();
 
   // Looks and acts once. Fails when the ledger or the disk does; what was done until then
   // stays done.

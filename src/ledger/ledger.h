@@ -120,6 +120,10 @@ class Ledger : public LedgerReader {
   // `blocks_max` rows; gives how many.
   virtual Async<std::int64_t> trim_large_journals(std::int64_t bytes_max,
                                                   std::int64_t blocks_max) = 0;
+  // At start, of earlier lives: the processes of runs that have not ended and of sessions,
+  // at most `limit`.
+  virtual Async<std::vector<ProcessMark>> left_processes(std::string instance_id,
+                                                         std::int64_t limit) = 0;
   // At start, of earlier lives: turns that have not ended, at most `limit`.
   virtual Async<std::vector<UnfinishedTurn>> unfinished_turns(std::string instance_id,
                                                               std::int64_t limit) = 0;

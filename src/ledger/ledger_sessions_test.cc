@@ -629,6 +629,38 @@ TEST_P(LedgerSessions, ANewLifeTakesOverWhatWasAnsweredAndNothingElse) {
   EXPECT_EQ(find("answered").agent_session_id, "agent-1");
 }
 
+TEST_P(LedgerSessions, TheProcessesOfAnEarlierLifeAreKnownUntilTheirRowsAreClosed) {
+  open(R"(
+    INSERT INTO runs (run_id, app_name, agent, state, started_at, ended_at, instance_id,
+                      process_pid, process_start, process_boot_id) VALUES
+      ('r1', 'a', 'demo', 'running', 1, NULL, 'i1', 7, 70, 'boot'),
+      ('r2', 'a', 'demo', 'running', 2, NULL, NULL, 8, 80, 'boot'),
+      ('r3', 'a', 'demo', 'running', 3, NULL, 'i2', 9, 90, 'boot'),
+      ('r4', 'a', 'demo', 'succeeded', 4, 5, 'i1', 10, 100, 'boot'),
+      ('r5', 'a', 'demo', 'running', 5, NULL, 'i1', NULL, NULL, NULL),
+      ('r6', 'a', 'demo', 'running', 6, NULL, 'i1', 11, NULL, 'boot');
+    INSERT INTO sessions (session_id, app_name, agent, created_at, closed_at, process_pid,
+                          process_start, process_boot_id, instance_id) VALUES
+      ('closed by another program', 'a', 'demo', 1, 2, 12, 120, 'boot', 'i1');)");
+  add("lives");
+  ASSERT_TRUE(await(ledger().note_agent("lives", "x", {13, 130, "boot"}, "i1", {})));
+  add("sleeps");
+  ASSERT_TRUE(await(ledger().note_agent("sleeps", "x", {14, 140, "boot"}, "i1", {})));
+  ASSERT_TRUE(await(ledger().forget_process("sleeps")));
+  std::vector<std::int64_t> pids;
+  for (const ProcessMark& mark : await(ledger().left_processes("i2", 100)).value()) {
+    EXPECT_EQ(mark.start_time, 10 * mark.pid);
+    EXPECT_EQ(mark.boot_id, "boot");
+    pids.push_back(mark.pid);
+  }
+  std::ranges::sort(pids);
+  EXPECT_EQ(pids, (std::vector<std::int64_t>{7, 8, 12, 13}));
+  EXPECT_EQ(await(ledger().left_processes("i2", 2)).value().size(), 2u);
+  ASSERT_TRUE(await(ledger().interrupt_runs("i2", at_second(50))));
+  ASSERT_TRUE(await(ledger().adopt_sessions("i2")));
+  EXPECT_TRUE(await(ledger().left_processes("i3", 100)).value().size() == 1) << "that of i2";
+}
+
 TEST_P(LedgerSessions, RemovingAnAppClosesItsSessionsInTheAuditToo) {
   open();
   ASSERT_TRUE(await(ledger().add_app(app_named("a"))));

@@ -66,6 +66,12 @@ constexpr std::string_view kAdoptOpen =
 constexpr std::string_view kForgetProcesses =
     "UPDATE sessions SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
     "WHERE closed_at IS NOT NULL AND process_pid IS NOT NULL";
+// Of closed sessions, too: another program may have closed one while its agent ran.
+constexpr std::string_view kLeftProcesses =
+    "SELECT process_pid, process_start, process_boot_id FROM runs WHERE ended_at IS NULL "
+    "AND process_pid IS NOT NULL AND (instance_id IS NULL OR instance_id <> $1) UNION ALL "
+    "SELECT process_pid, process_start, process_boot_id FROM sessions "
+    "WHERE process_pid IS NOT NULL AND (instance_id IS NULL OR instance_id <> $1) LIMIT $2";
 // Of sessions that went without us.
 constexpr std::string_view kDropLoneTurns =
     "DELETE FROM turns WHERE NOT EXISTS "
@@ -180,6 +186,20 @@ Result<std::int64_t> trim_large(SqlDriver& driver, std::int64_t bytes_max,
   return count;
 }
 
+Result<std::vector<ProcessMark>> select_left(SqlDriver& driver, const std::string& instance_id,
+                                             std::int64_t limit) {
+  const auto result = driver.execute(kLeftProcesses, {instance_id, limit});
+  if (!result) return std::unexpected(result.error());
+  std::vector<ProcessMark> marks;
+  for (const SqlRow& row : result->rows) {
+    const auto pid = whole_in(row.at(0));
+    const auto start_time = whole_in(row.at(1));
+    auto boot_id = text_in(row.at(2));
+    if (pid && start_time && boot_id) marks.push_back({*pid, *start_time, std::move(*boot_id)});
+  }
+  return marks;
+}
+
 Result<std::int64_t> adopt_all(SqlDriver& driver, const std::string& instance_id) {
   const auto emptied = driver.execute(kDropUnansweredJournal, {instance_id});
   if (!emptied) return std::unexpected(emptied.error());
@@ -214,6 +234,14 @@ Async<std::int64_t> SqlLedger::trim_large_journals(std::int64_t bytes_max,
   return worker_.call<std::int64_t>(Access::write, [bytes_max, blocks_max](SqlDriver& driver) {
     return trim_large(driver, bytes_max, blocks_max);
   });
+}
+
+Async<std::vector<ProcessMark>> SqlLedger::left_processes(std::string instance_id,
+                                                          std::int64_t limit) {
+  return worker_.call<std::vector<ProcessMark>>(
+      Access::read, [id = std::move(instance_id), limit](SqlDriver& driver) {
+        return select_left(driver, id, limit);
+      });
 }
 
 Async<std::int64_t> SqlLedger::adopt_sessions(std::string instance_id) {

@@ -1,17 +1,12 @@
 #include "process/child.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-
-#include <array>
 #include <cassert>
 #include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <optional>
 
 #include "base/tokens.h"
 #include "process/child_parts.h"
+#include "process/proc_entry.h"
 
 namespace clawdforge {
 
@@ -21,28 +16,6 @@ using Parts = Child::Parts;
 
 std::unexpected<Error> not_reading() {
   return fail(Errc::gone, "not_reading", "The program does not read its input any more.");
-}
-
-// Field 22 of /proc/PID/stat. The second field is the program's name in parentheses,
-// which may hold anything. Zero: it cannot be read.
-std::int64_t start_time_of(pid_t pid) {
-  const OwnedDescriptor file(
-      ::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 2048> text{};
-  const ssize_t size = ::read(file.number(), text.data(), text.size());
-  if (size <= 0) return 0;
-  std::string_view rest(text.data(), static_cast<std::size_t>(size));
-  const std::size_t name_end = rest.rfind(')');
-  if (name_end == rest.npos) return 0;
-  rest.remove_prefix(name_end + 1);
-  for (int field = 3; field <= 22; ++field) {
-    const std::size_t space = rest.find(' ');
-    if (space == rest.npos) return 0;
-    rest.remove_prefix(space + 1);
-  }
-  std::int64_t start_time = 0;
-  std::from_chars(rest.data(), rest.data() + rest.size(), start_time);
-  return start_time;
 }
 
 // None: there is nothing yet. Empty: the end.
@@ -109,7 +82,9 @@ IoExecutor Child::executor() const { return parts_->changed.get_executor(); }
 
 ProcessId Child::id() const {
   // While it is not reaped, its id is nobody else's.
-  if (parts_->start_time == 0 && !parts_->is_gone) parts_->start_time = start_time_of(parts_->pid);
+  if (parts_->start_time == 0 && !parts_->is_gone) {
+    if (const auto entry = proc_entry(parts_->pid)) parts_->start_time = entry->start_time;
+  }
   return {parts_->pid, parts_->start_time};
 }
 

@@ -74,7 +74,8 @@ void NamedDirs::remove(const std::string& id, Log& log) const {
   }
 }
 
-Result<void> NamedDirs::keep_only(const std::set<std::string>& ids, Log& log) const {
+Result<void> NamedDirs::keep_only(const std::set<std::string>& ids, Log& log,
+                                  std::int64_t& removed) const {
   if (auto made = make_root(); !made) return made;
   const Descriptor parent = open_root();
   if (!parent.is_open()) return file_failure(errno, "opening the directory above");
@@ -87,8 +88,10 @@ Result<void> NamedDirs::keep_only(const std::set<std::string>& ids, Log& log) co
   }
   if (error) return file_failure(error.value(), "reading the directory above");
   for (const std::string& name : names) {
-    if (auto removed = remove_tree(parent.number(), name); !removed) {
-      report(log, name, removed.error());
+    if (auto done = remove_tree(parent.number(), name); done) {
+      ++removed;
+    } else {
+      report(log, name, done.error());
     }
   }
   return {};

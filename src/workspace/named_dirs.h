@@ -3,6 +3,7 @@
 // blocks. Nothing below is followed that is a link.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,8 +37,9 @@ struct NamedDirs {
   bool remove_step(const std::string& id, Log& log) const;
   // The whole removal.
   void remove(const std::string& id, Log& log) const;
-  // Makes the root, and removes all in it but these. What cannot be removed is logged.
-  Result<void> keep_only(const std::set<std::string>& ids, Log& log) const;
+  // Makes the root, and removes all in it but these; `removed` is how many. What cannot be
+  // removed is logged.
+  Result<void> keep_only(const std::set<std::string>& ids, Log& log, std::int64_t& removed) const;
 
  private:
   Descriptor open_root() const;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <memory>
 
 #include "workspace/file_error.h"
 
@@ -77,8 +78,13 @@ void RunDirs::remove(std::string run_id) {
       [dirs = dirs_, id = std::move(run_id), log = &log_] { return dirs.remove_step(id, *log); });
 }
 
-Async<void> RunDirs::clear() {
-  return disk_.call([dirs = dirs_, log = &log_] { return dirs.keep_only({}, *log); });
+Async<std::int64_t> RunDirs::clear() {
+  auto removed = std::make_shared<std::int64_t>(0);
+  auto clearing = disk_.call(
+      [dirs = dirs_, log = &log_, removed] { return dirs.keep_only({}, *log, *removed); });
+  auto cleared = co_await std::move(clearing);
+  if (!cleared) co_return std::unexpected(std::move(cleared.error()));
+  co_return *removed;
 }
 
 }  // namespace clawdforge

@@ -3,6 +3,7 @@
 // disk and the log outlive it. Io thread only.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,9 @@ class RunDirs {
   // be removed is logged, and tried again by clear() at the next start.
   void remove(std::string run_id);
 
-  // At start: makes sure that runs/ is there, and removes what an earlier life has left.
-  // What cannot be removed is logged.
-  Async<void> clear();
+  // At start: makes sure that runs/ is there, and removes what an earlier life has left;
+  // gives how many. What cannot be removed is logged.
+  Async<std::int64_t> clear();
 
  private:
   const NamedDirs dirs_;

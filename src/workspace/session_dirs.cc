@@ -113,11 +113,16 @@ void SessionDirs::remove(std::string session_id) {
   });
 }
 
-Async<void> SessionDirs::keep_only(std::vector<std::string> session_ids) {
+Async<std::int64_t> SessionDirs::keep_only(std::vector<std::string> session_ids) {
   std::set<std::string> kept(std::make_move_iterator(session_ids.begin()),
                              std::make_move_iterator(session_ids.end()));
-  return disk_.call(
-      [dirs = dirs_, kept = std::move(kept), log = &log_] { return dirs.keep_only(kept, *log); });
+  auto removed = std::make_shared<std::int64_t>(0);
+  auto keeping = disk_.call([dirs = dirs_, kept = std::move(kept), log = &log_, removed] {
+    return dirs.keep_only(kept, *log, *removed);
+  });
+  auto done = co_await std::move(keeping);
+  if (!done) co_return std::unexpected(std::move(done.error()));
+  co_return *removed;
 }
 
 }  // namespace clawdforge
