@@ -30,6 +30,7 @@ namespace {
 constexpr std::chrono::seconds kLagInterval{1};
 constexpr std::chrono::milliseconds kDrainLook{10};
 constexpr std::chrono::seconds kFirstLookMax{1};
+constexpr std::chrono::seconds kLastStepsMax{10};   // of a drain, beside the graces
 constexpr std::chrono::seconds kLastAnswersMax{1};  // to write them when the grace is over
 
 std::string url_of(const Config& config, std::uint16_t port) {
@@ -51,6 +52,7 @@ Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
       tasks_(around_.io.get_executor()),
       signals_(around_.io.get_executor()),
       lag_timer_(around_.io.get_executor()),
+      alive_timer_(around_.io.get_executor()),
       apps_(around_.ledger, around_.clock, around_.ids, around_.log),
       watch_(around_.io.get_executor(), around_.ledger, apps_, around_.clock, around_.log,
              instance_id_),
@@ -206,6 +208,8 @@ Async<void> Gateway::run() {
   co_await std::move(ending_work);
   auto ending_children = around_.spawner.stop();
   co_await std::move(ending_children);
+  is_over_ = true;
+  alive_timer_.cancel();
   co_await tasks_.join();
   co_return started;
 }
@@ -244,6 +248,7 @@ Async<void> Gateway::start() {
   tasks_.spawn(watch_.run());
   tasks_.spawn(measure_loop_lag());
   tasks_.spawn(sweeper_.run());
+  tasks_.spawn(keep_telling());
   server_.start();
 
   const std::string url = url_of(around_.config, *port);
@@ -253,6 +258,7 @@ Async<void> Gateway::start() {
                              {"instance", std::string_view(instance_id_)}});
   std::printf("clawdforge listening on %s\n", url.c_str());
   std::fflush(stdout);
+  around_.notice.ready("listening on " + url);
   co_return Result<void>{};
 }
 
@@ -280,9 +286,12 @@ Task<void> Gateway::watch_for_second_signal() {
 
 Async<void> Gateway::drain() {
   is_draining_ = true;
+  const Config& config = around_.config;
+  around_.notice.stopping(
+      "draining", config.drain_grace + config.cancel_grace + config.kill_grace + kLastStepsMax);
   server_.drain();
   sessions_.end_tails();
-  auto finishing = wait_until_idle(std::chrono::steady_clock::now() + around_.config.drain_grace);
+  auto finishing = wait_until_idle(std::chrono::steady_clock::now() + config.drain_grace);
   const bool is_idle = co_await std::move(finishing);
   if (!is_idle) {
     // Those who wait are told that they were interrupted, before they are cut off.
@@ -332,6 +341,18 @@ Task<void> Gateway::await_first_look() {
   while (!(claude_.has_looked() && acpx_.has_looked()) && std::chrono::steady_clock::now() < end) {
     look.expires_after(kDrainLook);
     co_await look.async_wait(kAwait);
+  }
+}
+
+// From the io thread, so that a loop that stands still is noticed; until the very end, because
+// a drain may take long.
+Task<void> Gateway::keep_telling() {
+  const auto interval = around_.notice.watchdog_interval();
+  if (!interval) co_return;
+  while (!is_over_) {
+    around_.notice.alive();
+    alive_timer_.expires_after(*interval);
+    co_await alive_timer_.async_wait(kAwait);
   }
 }
 

@@ -20,6 +20,7 @@
 #include "base/task_group.h"
 #include "base/timer.h"
 #include "daemon/config.h"
+#include "daemon/service_notice.h"
 #include "forge/apps.h"
 #include "forge/runs.h"
 #include "forge/session_sweep.h"
@@ -53,6 +54,7 @@ class Gateway {
     Metrics& metrics;
     Spawner& spawner;
     Disk& disk;
+    const ServiceNotice& notice;
     std::string own_program;
     std::map<std::string, std::string> environment;
   };
@@ -69,6 +71,7 @@ class Gateway {
   Task<void> wait_for_signal();
   Task<void> watch_for_second_signal();
   Task<void> measure_loop_lag();
+  Task<void> keep_telling();
   Async<void> drain();
   Task<void> await_first_look();
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
@@ -85,9 +88,11 @@ class Gateway {
   const std::string instance_id_;
   bool is_draining_ = false;
   bool is_ending_ = false;
+  bool is_over_ = false;  // nothing is left but to return
   TaskGroup tasks_;
   Signals signals_;
   Timer lag_timer_;
+  Timer alive_timer_;
   Apps apps_;
   Watch watch_;
   UploadFiles upload_files_;

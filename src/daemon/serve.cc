@@ -10,6 +10,7 @@
 #include "daemon/effective_config.h"
 #include "daemon/gateway.h"
 #include "daemon/process_setup.h"
+#include "daemon/service_notice.h"
 #include "ledger/sql_ledger.h"
 
 namespace clawdforge {
@@ -52,7 +53,7 @@ Result<std::unique_ptr<Spawner>> make_spawner(IoContext& io, const Config& confi
   return Spawner::make(io.get_executor(), options, log);
 }
 
-Result<void> run_gateway(const Config& config, Log& log,
+Result<void> run_gateway(const Config& config, Log& log, const ServiceNotice& notice,
                          std::optional<std::uint64_t> descriptors_soft) {
   const SystemClock clock;
   RandomIds ids(clock);
@@ -75,7 +76,7 @@ Result<void> run_gateway(const Config& config, Log& log,
   if (!spawner) return std::unexpected(spawner.error());
   Disk disk(io.get_executor());
   Gateway gateway({io, config, *data_dir, **ledger, clock, ids, log, metrics, **spawner, disk,
-                   *program, environment_variables()},
+                   notice, *program, environment_variables()},
                   *digest);
 
   std::optional<Result<void>> outcome;
@@ -96,10 +97,11 @@ Result<void> run_gateway(const Config& config, Log& log,
   return *outcome;
 }
 
-int serve_with(const Config& config, std::optional<std::uint64_t> descriptors_soft) {
+int serve_with(const Config& config, const ServiceNotice& notice,
+               std::optional<std::uint64_t> descriptors_soft) {
   Log log(config.log_level, config.log_format);
   for (const std::string& warning : config.warnings) log.warn(warning);
-  const auto ran = run_gateway(config, log, descriptors_soft);
+  const auto ran = run_gateway(config, log, notice, descriptors_soft);
   if (ran) return 0;
   if (!ran.error().detail.empty()) {
     log.warn("the start failed", {{"why", std::string_view(ran.error().detail)}});
@@ -114,9 +116,10 @@ int serve(std::vector<std::string> flags) {
   if (wants_help(flags)) return print_serve_help();
   const auto config = effective_config(std::move(flags));
   if (!config) return refuse(kExitBadConfig, config.error());
+  const ServiceNotice notice(ServiceNotice::take_address());
   const auto descriptors_soft = prepare_process();
   try {
-    return serve_with(*config, descriptors_soft);
+    return serve_with(*config, notice, descriptors_soft);
   } catch (const std::exception& exception) {
     // The system refused a thread, a descriptor or memory before there was a gateway.
     Error error;
