@@ -8,8 +8,8 @@ using namespace std::chrono_literals;
 
 const Door::SteadyTime kStart{};
 
-std::optional<AgentFailure> failure(std::string code, std::chrono::seconds retry_after = {}) {
-  return AgentFailure{Errc::unavailable, std::move(code), "no", retry_after};
+std::optional<AgentFailure> failure(std::string_view code, std::chrono::seconds retry_after = {}) {
+  return AgentFailure{Errc::unavailable, code, "no", retry_after};
 }
 
 TEST(Door, StaysOpenForOrdinaryFailures) {
