@@ -101,8 +101,18 @@ std::chrono::seconds wait_for(std::string_view sentence, std::int64_t now) {
   return std::chrono::seconds(std::max(kSoon, *end - now));
 }
 
+AgentFailure no_resources() {
+  return {.kind = Errc::unavailable,
+          .code = "no_resources",
+          .sentence = "The system refuses another process at the moment.",
+          .retry_after = std::chrono::seconds(2)};
+}
+
 AgentFailure failure_to_start(const std::string& agent, int error) {
   constexpr std::array kAbsent = {ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, ELOOP, EISDIR};
+  // The system has no more of something; the agent is not to blame. ENOSPC: of namespaces.
+  constexpr std::array kScarce = {EAGAIN, ENOMEM, EMFILE, ENFILE, EUSERS, ENOSPC};
+  if (std::ranges::find(kScarce, error) != kScarce.end()) return no_resources();
   const bool is_missing = std::ranges::find(kAbsent, error) != kAbsent.end();
   return {.kind = Errc::unavailable,
           .code = is_missing ? "agent_missing" : "agent_not_started",

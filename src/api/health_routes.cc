@@ -36,12 +36,19 @@ Task<Response> readyz(const HealthSources* sources, Request* request) {
     refused.error().retry_after = std::chrono::seconds(1);
     co_return problem(refused.error(), request->id);
   }
+  if (sources->is_disk_stalled()) {
+    auto refused = fail(Errc::unavailable, "disk_stalled",
+                        "The gateway's disk does not answer; try again later.");
+    refused.error().retry_after = std::chrono::seconds(5);
+    co_return problem(refused.error(), request->id);
+  }
   co_return json_response(R"({"ok":true})");
 }
 
 Task<Response> metrics(const HealthSources* sources) {
   Response response;
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  sources->show_depths();
   response.body = sources->metrics.render();
   co_return response;
 }

@@ -1,6 +1,8 @@
 // /healthz, /readyz, /metrics, /openapi.json.
 #pragma once
 
+#include <functional>
+
 #include "api/endpoint.h"
 #include "base/metrics.h"
 #include "forge/watch.h"
@@ -17,6 +19,8 @@ struct HealthSources {
   const bool& is_draining;
   const ProgramFinding& claude;
   const ProgramFinding& acpx;
+  std::function<bool()> is_disk_stalled;
+  std::function<void()> show_depths;  // brings the gauges of what waits up to date
 };
 
 void add_health_routes(Endpoints& endpoints, const HealthSources& sources);

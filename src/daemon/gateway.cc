@@ -80,8 +80,14 @@ Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
            around_.config.journal_max_age, around_.config.journal_bytes_max_per_session}),
       claude_(probe_of(around_.config.claude_bin)),
       acpx_(probe_of(around_.config.acpx_bin)),
-      health_{around_.ledger,    watch_,         around_.metrics, is_draining_,
-              claude_.finding(), acpx_.finding()},
+      health_{around_.ledger,
+              watch_,
+              around_.metrics,
+              is_draining_,
+              claude_.finding(),
+              acpx_.finding(),
+              [this] { return around_.disk.is_stalled(); },
+              [this] { show_depths(); }},
       api_(endpoints(),
            Auth({around_.config.allow_cidrs, around_.config.trusted_proxies}, admin_digest, apps_),
            static_cast<std::size_t>(around_.config.body_bytes_max), is_draining_),
@@ -92,6 +98,7 @@ Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
       .set(1);
   watch_.on_reload([this] { sessions_.poke_readers(); });
   sweeper_.add([this](SweepReport* report) { return session_sweep_.sweep(report); });
+  sweeper_.add([this](SweepReport*) { return tidy_disk(); });
 }
 
 // As configured, or as many as there are descriptors for: a connection that cannot be
@@ -356,6 +363,35 @@ Task<void> Gateway::keep_telling() {
   }
 }
 
+// What could not be removed when its time had come.
+Async<void> Gateway::tidy_disk() {
+  run_dirs_.remove_again();
+  session_dirs_.remove_again();
+  upload_files_.remove_again();
+  co_return Result<void>{};
+}
+
+// When somebody asks: whoever fills and empties these has nothing to count.
+void Gateway::show_depths() {
+  const auto show = [this](const char* name, const char* help, std::size_t depth) {
+    around_.metrics.gauge(name, help).set(static_cast<std::int64_t>(depth));
+  };
+  const Sessions::Load load = sessions_.load();
+  show("clawdforge_disk_queue_jobs", "Jobs of the disk that wait or are being done.",
+       around_.disk.waiting());
+  show("clawdforge_runs_unsettled", "Ended runs whose rows do not say so yet.", runs_.unsettled());
+  show("clawdforge_turns_waiting", "Turns that wait behind another one.", load.turns_waiting);
+  show("clawdforge_permissions_open", "Questions that wait for an answer.", load.questions_open);
+  show("clawdforge_journal_waiting_bytes", "Events on their way to the ledger.",
+       load.journal_bytes);
+  show("clawdforge_event_readers", "Streams of events.", load.readers);
+  show("clawdforge_feed_bytes", "Events kept in memory for readers.", load.feed_bytes);
+  show("clawdforge_sessions_undropped", "Sessions that were not made and still have a row.",
+       load.undropped);
+  show("clawdforge_http_requests_busy", "Requests that are being read, handled or answered.",
+       server_.busy());
+}
+
 Task<void> Gateway::measure_loop_lag() {
   Histogram& lag = around_.metrics.durations("clawdforge_io_loop_lag_seconds",
                                              "How late a timer of the io thread fires.");
@@ -369,6 +405,8 @@ Task<void> Gateway::measure_loop_lag() {
     if (is_ending_) co_return;
     const std::chrono::duration<double> late = std::chrono::steady_clock::now() - due;
     lag.observe(late.count());
+    around_.ledger.relieve();
+    around_.disk.relieve();
     dropped.set(around_.log.lines_dropped());
     open.set(watch_.open_sessions());
   }

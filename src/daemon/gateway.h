@@ -73,6 +73,8 @@ class Gateway {
   Task<void> measure_loop_lag();
   Task<void> keep_telling();
   Async<void> drain();
+  Async<void> tidy_disk();
+  void show_depths();
   Task<void> await_first_look();
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;

@@ -44,6 +44,8 @@ class Feed {
   FeedEnd ended() const { return ended_; }
   std::uint64_t pokes() const { return pokes_; }
   bool has_listeners() const { return !listeners_.empty(); }
+  std::size_t listeners() const { return listeners_.size(); }
+  std::size_t ring_bytes() const { return ring_bytes_; }
 
   // The blocks that hold what comes behind event `after`, which is not the newest: at least
   // one, and no more than `bytes_max` but for that. None: the ring does not reach back that

@@ -54,6 +54,8 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   bool is_busy() const { return running_ != nullptr || !waiting_.empty(); }
   bool is_ending() const { return ending_ != TurnStop::none; }
   bool is_quiet() const;
+  std::size_t waiting_turns() const { return waiting_.size(); }
+  std::size_t waiting_bytes() const { return journal_.waiting_bytes(); }  // of its journal
 
   // Starts its agent for the first time. Not for a turn: the caller bounds it by interrupt().
   Task<std::optional<AgentFailure>> start(AuditEvent created);
@@ -74,6 +76,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   Questions& questions() { return questions_; }
   // Returns when all that has happened until now is in the ledger.
   Async<void> kept() { return journal_.committed(); }
+  const Questions& questions() const { return questions_; }
   // What will be told from now on has a higher number.
   std::int64_t last_event_id() const { return journal_.last_event_id(); }
 

@@ -1,5 +1,6 @@
 // The agent behind a session: how it is started, listened to and let go.
 #include <cassert>
+#include <new>
 #include <utility>
 
 #include "base/tokens.h"
@@ -111,8 +112,13 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
                             .mcp_servers = session_.mcp_servers,
                             .permission_mode = session_.permission_mode,
                             .cost_usd_so_far = session_.cost_usd.value_or(0)};
-  auto opening = agent->open(std::move(conversation));
-  auto opened = co_await std::move(opening);
+  Opening opened = std::unexpected(out_of_memory());
+  try {
+    auto opening = agent->open(std::move(conversation));
+    opened = co_await std::move(opening);
+  } catch (const std::bad_alloc&) {
+    agent->stop();
+  }
   opening_ = nullptr;
   std::optional<AgentFailure> failure;
   if (!opened) {
@@ -146,20 +152,27 @@ Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
   const auto self = shared_from_this();
   std::optional<AgentFailure> death;
   while (!death) {
-    auto listening = agent->next();
-    AgentNews news = co_await std::move(listening);
-    if (agent == agent_ && news.is_resumed && running_ && running_->is_begun) {
-      // An agent that has never been asked anything has nothing to forget.
-      running_->is_resumed = *news.is_resumed || running_->index == 1;
+    try {
+      auto listening = agent->next();
+      AgentNews news = co_await std::move(listening);
+      if (news.skipped_lines > 0) {
+        around_.metrics
+            .counter("clawdforge_agent_lines_skipped_total",
+                     "Lines of sessions' agents that were no message.")
+            .increment(static_cast<std::int64_t>(news.skipped_lines));
+      }
+      if (agent == agent_ && news.is_resumed && running_ && running_->is_begun) {
+        // An agent that has never been asked anything has nothing to forget.
+        running_->is_resumed = *news.is_resumed || running_->index == 1;
+      }
+      if (agent == agent_) hear(std::move(news.events), news.is_early);
+      death = std::move(news.death);
+    } catch (const std::bad_alloc&) {
+      // What it has said is lost, so it cannot go on as if nothing were missing.
+      if (running_) running_->forget_events();
+      death = out_of_memory();
+      break;
     }
-    if (news.skipped_lines > 0) {
-      around_.metrics
-          .counter("clawdforge_agent_lines_skipped_total",
-                   "Lines of sessions' agents that were no message.")
-          .increment(news.skipped_lines);
-    }
-    if (agent == agent_) hear(std::move(news.events), news.is_early);
-    death = std::move(news.death);
     auto waiting = journal_.room();
     co_await std::move(waiting);
   }

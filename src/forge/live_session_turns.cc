@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <new>
 #include <utility>
 
 #include "base/tokens.h"
@@ -69,9 +70,16 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
     turn->is_begun = true;
     turn->patience = steady_clock::now() + house_.options.first_sign_max;
     last_turn_ = turn->index;
-    agent_->begin_turn(std::move(turn->request.prompt));
-    auto waiting = await_end(turn);
-    co_await std::move(waiting);
+    try {
+      agent_->begin_turn(std::move(turn->request.prompt));
+    } catch (const std::bad_alloc&) {
+      failure = out_of_memory();
+      end_agent();
+    }
+    if (!failure) {
+      auto waiting = await_end(turn);
+      co_await std::move(waiting);
+    }
   }
   if (!turn->is_over()) {
     if (turn->stop != TurnStop::none) failure = failure_of(turn->stop, *turn);

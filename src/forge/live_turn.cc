@@ -73,6 +73,12 @@ void LiveTurn::collect(const AgentEvent& event) {
   events_.push_back(event.json);
 }
 
+void LiveTurn::forget_events() {
+  events_ = {};
+  events_bytes_ = 0;
+  is_events_truncated_ = true;
+}
+
 void LiveTurn::stop_collecting() {
   is_collecting_ = false;
   events_ = {};

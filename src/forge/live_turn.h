@@ -39,6 +39,8 @@ class LiveTurn {
 
   // Adds what the agent said to the answer, as far as somebody waits and it has room.
   void collect(const AgentEvent& event);
+  // There is no room for them.
+  void forget_events();
   // Nobody waits any more.
   void stop_collecting();
 

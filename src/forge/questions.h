@@ -54,6 +54,7 @@ class Questions {
   // One that was decided without anybody being asked.
   void note_answered(std::string id);
   std::vector<OpenQuestion> open() const;  // the oldest first
+  std::size_t open_count() const { return waiting_.size(); }
 
   // Errc::not_found "permission_not_found", Errc::conflict "already_answered", Errc::invalid
   // "unknown_option" when the question has no such option. A plain no is never refused.

@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kUnsettledMax = 1'000;  // runs; those over it wait for the next start
 constexpr std::chrono::seconds kSettlePause{1};
 constexpr std::chrono::seconds kRestartWait{5};
+constexpr std::chrono::seconds kMemoryWait{2};
 constexpr const char* kShuttingDown = "The gateway is shutting down.";
 
 enum class Stop { none, caller_gone, timed_out, shutdown };
@@ -126,6 +127,7 @@ class Runs::Live {
   std::unique_ptr<OneShot> shot;
   std::string run_id;
   bool is_trial = false;  // let through a closed door to try
+  bool may_have_dir = false;
   steady_clock::time_point begun;
 
  private:
@@ -198,6 +200,31 @@ Task<void> Runs::work(std::shared_ptr<Live> live) {
 Task<void> Runs::ask(std::shared_ptr<Live> live) {
   live->run_id = around_.ids.uuid();
   live->begun = steady_clock::now();
+  bool is_out_of_memory = false;
+  try {
+    auto trying = try_to_ask(live);
+    co_await std::move(trying);
+  } catch (const std::bad_alloc&) {
+    is_out_of_memory = true;  // for what the agent has said, most likely
+  }
+  if (is_out_of_memory) {
+    if (live->shot) live->shot->stop();
+    OneShotAnswer nothing;
+    nothing.failure =
+        AgentFailure{Errc::unavailable, "out_of_memory",
+                     "The gateway has no memory left for this run; try again later.", kMemoryWait};
+    auto settling = settle(live, std::move(nothing));
+    co_await std::move(settling);
+  }
+  if (live->shot) {
+    auto finishing = live->shot->finish();
+    co_await std::move(finishing);
+    live->shot.reset();
+  }
+  if (live->may_have_dir) around_.run_dirs.remove(live->run_id);
+}
+
+Task<void> Runs::try_to_ask(std::shared_ptr<Live> live) {
   auto beginning = begin(live);
   auto begun = co_await std::move(beginning);
   if (begun) {
@@ -210,12 +237,6 @@ Task<void> Runs::ask(std::shared_ptr<Live> live) {
     if (live->shot) live->shot->stop();
     live->give(std::unexpected(begun.error()));
   }
-  if (live->shot) {
-    auto finishing = live->shot->finish();
-    co_await std::move(finishing);
-    live->shot.reset();
-  }
-  around_.run_dirs.remove(live->run_id);
 }
 
 // The directory, the process, the row. The prompt is sent only after all three: no agent
@@ -224,6 +245,7 @@ Task<void> Runs::ask(std::shared_ptr<Live> live) {
 Async<void> Runs::begin(std::shared_ptr<Live> live) {
   auto making = around_.run_dirs.make(live->run_id, std::move(live->attachments));
   auto dir = co_await std::move(making);
+  live->may_have_dir = dir || was_begun(dir.error());
   if (!dir) co_return std::unexpected(dir.error());
   if (live->stopped() != Stop::none) co_return never_started(live->stopped());
   RunRequest& request = live->request;
@@ -246,7 +268,22 @@ Async<void> Runs::begin(std::shared_ptr<Live> live) {
   if (!shot) co_return std::unexpected(shot.error());
   live->shot = std::move(*shot);
   auto adding = around_.ledger.add_run(std::move(run), live->shot->mark());
-  co_return co_await std::move(adding);
+  auto added = co_await std::move(adding);
+  if (!added && may_be_kept(added.error())) {
+    // The row may come after all, and must not say for ever that it runs.
+    settle_again({.run_id = live->run_id,
+                  .state = "failed",
+                  .outcome = "ledger_stalled",
+                  .ended_at = around_.clock.now(),
+                  .duration_ms = 0,
+                  .result_bytes = {},
+                  .stop_reason = "error",
+                  .exit_code = {},
+                  .exit_signal = {},
+                  .usage = {},
+                  .cost_usd = {}});
+  }
+  co_return added;
 }
 
 Task<void> Runs::settle(std::shared_ptr<Live> live, OneShotAnswer answer) {
@@ -293,11 +330,16 @@ Task<void> Runs::settle(std::shared_ptr<Live> live, OneShotAnswer answer) {
   }
   // Done means committed: the caller is told that it is not, and the row is settled later.
   live->give(std::unexpected(settled.error()));
-  if (unsettled_ < kUnsettledMax) tasks_.spawn(settle_later(std::move(end)));
+  settle_again(std::move(end));
+}
+
+void Runs::settle_again(RunEnd end) {
+  if (unsettled_ >= kUnsettledMax) return;
+  ++unsettled_;
+  tasks_.spawn(settle_later(std::move(end)));
 }
 
 Task<void> Runs::settle_later(RunEnd end) {
-  ++unsettled_;
   Timer pause(around_.executor);
   for (bool is_settled = false; !is_settled && !is_stopping_;) {
     pause.expires_after(kSettlePause);

@@ -94,6 +94,9 @@ class Runs {
   // processes must be gone.
   Async<RunsRecovered> recover();
 
+  // Ended runs whose rows do not say so yet.
+  std::size_t unsettled() const { return unsettled_; }
+
   // Interrupts all runs and waits until nothing of them is left.
   Task<void> stop();
 
@@ -102,9 +105,11 @@ class Runs {
 
   Task<void> work(std::shared_ptr<Live> live);
   Task<void> ask(std::shared_ptr<Live> live);
+  Task<void> try_to_ask(std::shared_ptr<Live> live);
   Async<void> begin(std::shared_ptr<Live> live);
   Task<void> settle(std::shared_ptr<Live> live, OneShotAnswer answer);
   // Tries again what the ledger did not take when the run ended.
+  void settle_again(RunEnd end);
   Task<void> settle_later(RunEnd end);
 
   Surroundings around_;

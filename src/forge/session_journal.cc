@@ -11,6 +11,16 @@ namespace clawdforge {
 namespace {
 
 constexpr std::chrono::seconds kJournalRetryPause{1};
+constexpr std::size_t kEventFrameBytes = 128;  // more than an event's line has around its JSON
+
+Error unknown_yet() {
+  return {Errc::unavailable,
+          "ledger_stalled",
+          "The ledger does not answer; whether this was kept will only show when it does.",
+          "the session's last events are on their way",
+          {},
+          std::chrono::seconds(5)};
+}
 
 // Moves those that came behind no later event than `last` over, the oldest first.
 template <class T>
@@ -55,7 +65,7 @@ void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string
   const bool fits = !blocks.empty() && blocks.back().turn_index == turn_index &&
                     blocks.back().lines.size() + json.size() <= kJournalBlockBytesMax;
   const Event event{
-      .id = ++last_event_id_, .turn_index = turn_index, .kind = kind, .json = std::move(json)};
+      .id = last_event_id_ + 1, .turn_index = turn_index, .kind = kind, .json = std::move(json)};
   if (!fits) {
     blocks.push_back({.first_event_id = event.id,
                       .last_event_id = event.id,
@@ -64,9 +74,15 @@ void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string
                       .lines = {}});
   }
   JournalBlock& block = blocks.back();
-  block.last_event_id = event.id;
   const std::size_t before = block.lines.size();
+  try {
+    block.lines.reserve(before + event.json.size() + kEventFrameBytes);
+  } catch (const std::bad_alloc&) {
+    if (!fits) blocks.pop_back();  // as if nothing had been said: no number is missing
+    throw;
+  }
   append_event_line(block.lines, event);
+  block.last_event_id = last_event_id_ = event.id;
   waiting_.bytes += block.lines.size() - before;
   wake_writer(true);
 }
@@ -169,10 +185,21 @@ Async<void> SessionJournal::committed() {
   const std::uint64_t upto = given_;
   const std::uint64_t attempt = attempts_;
   if (failure_) pause_.cancel();  // it may be well again: somebody waits to know
-  while (committed_ < upto && is_writing_ && (!failure_ || attempts_ == attempt)) {
+  Timer patience(executor_);
+  patience.expires_after(kJournalPatienceMax);
+  const auto is_late = std::make_shared<bool>(false);
+  patience.async_wait([this, weak = std::weak_ptr(is_late)](boost::system::error_code) {
+    const auto late = weak.lock();
+    if (!late) return;  // nobody waits any more
+    *late = true;
+    changed_.cancel();
+  });
+  while (committed_ < upto && is_writing_ && !*is_late && (!failure_ || attempts_ == attempt)) {
     co_await changed_.async_wait(kAwait);
   }
   if (committed_ >= upto) co_return Result<void>{};
+  // Until the ledger has said what became of it, no more is begun here.
+  if (*is_late && !failure_) failure_ = unknown_yet();
   co_return std::unexpected(failure_.value_or(Error{}));
 }
 

@@ -31,6 +31,8 @@ inline constexpr std::chrono::milliseconds kTurnStartDelayMax{2};
 // How much one row holds, unless a single event is larger, and how much one commit.
 inline constexpr std::size_t kJournalBlockBytesMax = 256 * 1024;
 inline constexpr std::size_t kJournalCommitBytesMax = 4 * 1024 * 1024;
+// How long an answer waits for its commit. Longer than it takes to see that the ledger is stuck.
+inline constexpr std::chrono::seconds kJournalPatienceMax{12};
 // With more than this waiting to be written, the agent is not read.
 inline constexpr std::size_t kJournalWaitingBytesMax = 8 * 1024 * 1024;
 
@@ -51,12 +53,13 @@ class SessionJournal {
   std::int64_t last_event_id() const { return last_event_id_; }
 
   // Returns when all until now is committed. An error: the ledger did not take it; it is
-  // tried again for as long as the session is here.
+  // tried again for as long as the session is here; or it does not answer: "ledger_stalled".
   Async<void> committed();
   // Returns when there is room for more.
   Task<void> room();
 
   bool is_idle() const { return !is_writing_; }
+  std::size_t waiting_bytes() const { return waiting_.bytes; }
   // Why the last attempt failed; none: it went well.
   const std::optional<Error>& failure() const { return failure_; }
   Task<void> idle();

@@ -114,7 +114,10 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
   if (app->sessions_max) limits.open_max_per_app = app->sessions_max;
   auto adding = around_.ledger.add_session(session, limits, around_.instance_id);
   auto added = co_await std::move(adding);
-  if (!added) co_return std::unexpected(added.error());
+  if (!added) {
+    if (may_be_kept(added.error())) drop_again(session.id);
+    co_return std::unexpected(added.error());
+  }
   if (is_stopping_) {
     auto withdrawing = around_.ledger.drop_session(session.id);
     const auto withdrawn = co_await std::move(withdrawing);
@@ -128,15 +131,14 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
   if (started) co_return session;
   auto ending = end_for_good(session.id, live->session().agent_session_id);
   co_await std::move(ending);
-  around_.dirs.remove(session.id);
+  if (was_begun(started.error())) around_.dirs.remove(session.id);
   auto dropping = around_.ledger.drop_session(session.id);
   const auto dropped = co_await std::move(dropping);
   if (!dropped) {
-    // It will be closed when it has been idle for long; if no agent's session is in it, the
-    // next start removes it.
-    around_.log.warn("the row of a session that did not start could not be removed",
+    around_.log.warn("the row of a session that did not start could not be removed yet",
                      {{"session", std::string_view(session.id)},
                       {"why", std::string_view(dropped.error().detail)}});
+    drop_again(session.id);
   }
   co_return std::unexpected(started.error());
 }

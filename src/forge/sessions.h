@@ -117,6 +117,17 @@ class Sessions {
   // Interrupts all turns and waits until no agent is left.
   Task<void> stop();
 
+  // What waits in memory, over all sessions.
+  struct Load {
+    std::size_t turns_waiting = 0;
+    std::size_t questions_open = 0;
+    std::size_t journal_bytes = 0;  // on their way to the ledger
+    std::size_t readers = 0;
+    std::size_t feed_bytes = 0;  // kept for them
+    std::size_t undropped = 0;   // sessions that were not made, and whose row is still there
+  };
+  Load load() const;
+
   std::size_t live_count() const;
   std::size_t busy_count() const;
 
@@ -131,6 +142,9 @@ class Sessions {
   Entry entry_for(Session session);
   Entry entry_of(std::string_view id) const;
   Async<void> start_first(Entry live, Departure* departure);
+  // Tries again to remove the row of a session that was not made.
+  void drop_again(std::string id);
+  Task<void> drop_later(std::string id);
   // Ends what lives here for the session, and waits until it is gone.
   Task<void> end(std::string id, TurnStop reason);
   // The same for one that is closed, and removes what it has left outside of its directory.
@@ -147,6 +161,7 @@ class Sessions {
   const LiveSession::House house_;
   std::map<std::string, Entry, std::less<>> live_;  // what runs, or has something under way
   std::map<std::string, std::weak_ptr<Feed>, std::less<>> feeds_;
+  std::size_t undropped_ = 0;
   bool are_tails_over_ = false;
   bool is_stopping_ = false;
 };

@@ -80,7 +80,10 @@ Async<KeptUpload> Uploads::keep(std::unique_ptr<IncomingUpload> incoming, NewUpl
   // From before the file has its name: a cancelled wait may still end in one.
   UnlistedFile unlisted(files_, digest);
   auto named = co_await incoming->file_->keep(digest);
-  if (!named) co_return std::unexpected(named.error());
+  if (!named) {
+    if (!was_begun(named.error())) unlisted.release();
+    co_return std::unexpected(named.error());
+  }
   const TimePoint now = clock_.now();
   auto added = co_await ledger_.add_upload({.token_digest = digest,
                                             .app = std::move(upload.app),

@@ -42,10 +42,11 @@ Async<void> Watch::count_sessions() {
 Async<void> Watch::look() {
   auto mark = co_await ledger_.foreign_change_mark();
   if (!mark) co_return std::unexpected(mark.error());
-  if (*mark != mark_) {
+  if (*mark != mark_ || is_doubtful_) {
     auto reloaded = co_await apps_.reload();
     if (!reloaded) co_return reloaded;
     mark_ = *mark;
+    is_doubtful_ = false;
     if (on_reload_) on_reload_();
   }
   auto counting = count_sessions();
@@ -57,6 +58,8 @@ Task<void> Watch::run() {
     timer_.expires_after(kLookInterval);
     co_await timer_.async_wait(kAwait);
     if (is_stopped_) co_return;
+    // A write may have been kept although its caller was told that nobody knows.
+    if (!ledger_.is_healthy()) is_doubtful_ = true;
     auto looked = co_await look();
     if (looked && round % kLooksPerNote == 0) looked = co_await apps_.note_uses();
     if (!ledger_.is_healthy() && round % kLooksPerBeat == 0) {

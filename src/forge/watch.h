@@ -48,7 +48,8 @@ class Watch {
   std::int64_t mark_ = 0;
   std::int64_t open_sessions_ = 0;
   bool is_stopped_ = false;
-  bool is_failing_ = false;  // said so in the log already
+  bool is_failing_ = false;   // said so in the log already
+  bool is_doubtful_ = false;  // memory may not be true to the ledger
 };
 
 }  // namespace clawdforge

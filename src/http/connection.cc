@@ -35,6 +35,8 @@ constexpr int kStreamUnsentBytesMax = 256 * 1024;
 constexpr Fault kFull{503, "too_many_connections",
                       "The gateway has all the connections it takes; try again shortly."};
 constexpr Fault kInternal{500, "internal", "Something went wrong on our side."};
+constexpr Fault kNoMemory{503, "out_of_memory",
+                          "The gateway has no memory left for this request; try again shortly."};
 
 // A request under way, as drain() counts them, however its coroutine ends.
 class BusyMark {
@@ -96,8 +98,10 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
   Task<bool> send_continue() override { return send("HTTP/1.1 100 Continue\r\n\r\n"); }
 
   std::optional<Fault> begin(Exchange& exchange, RequestParser& parser, Request& request);
+  // Out of memory is no defect: it costs this request, which may be larger than others.
   void note_defect(Exchange& exchange, const std::exception& exception) {
-    exchange.fault = kInternal;
+    const bool is_memory = dynamic_cast<const std::bad_alloc*>(&exception) != nullptr;
+    exchange.fault = is_memory ? kNoMemory : kInternal;
     context_.log.error("a handler threw", {{"request_id", std::string_view(exchange.id)},
                                            {"what", std::string_view(exception.what())}});
   }
@@ -314,8 +318,13 @@ Task<bool> StreamConnection<Stream>::exchange() {
     }
     response = std::move(*admission.refusal);
   } else if (!exchange.fault && !parser.is_done() && !admission.pulls_body) {
-    auto reading = read_body(&parser, &request, admission.body_bytes_max);
-    exchange.fault = co_await std::move(reading);
+    try {
+      auto reading = read_body(&parser, &request, admission.body_bytes_max);
+      exchange.fault = co_await std::move(reading);
+    } catch (const std::bad_alloc& exception) {
+      request.body = std::string();
+      note_defect(exchange, exception);
+    }
   }
   if (!exchange.fault && !admission.refusal) {
     request.received = steady_clock::now();

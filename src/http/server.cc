@@ -1,7 +1,9 @@
 #include "http/server.h"
 
 #include <fmt/format.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -23,6 +25,8 @@ constexpr std::chrono::seconds kTick{1};
 constexpr std::size_t kSurplusConnectionsMax = 64;
 constexpr std::chrono::milliseconds kAcceptPause{100};  // when descriptors have run out
 constexpr int kBacklogMax = 4096;
+// Kept back for callers who come when there are no descriptors left: to be told so.
+constexpr std::size_t kSpareDescriptorsMax = 4;
 constexpr std::size_t kReadBytes = 64 * 1024;
 
 using Acceptor = asio::basic_socket_acceptor<tcp, IoExecutor>;
@@ -37,6 +41,40 @@ std::string date_line() {
   return fmt::format("Date: {}, {:02} {} {:04} {:02}:{:02}:{:02} GMT\r\n", kDays[utc.tm_wday],
                      utc.tm_mday, kMonths[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
                      utc.tm_sec);
+}
+
+// Descriptors that stand for nothing: giving one up makes room for a connection.
+class Spares {
+ public:
+  Spares() { refill(); }
+  ~Spares() {
+    while (give_one()) {
+    }
+  }
+  Spares(const Spares&) = delete;
+  Spares& operator=(const Spares&) = delete;
+
+  bool give_one() {
+    if (held_.empty()) return false;
+    ::close(held_.back());
+    held_.pop_back();
+    return true;
+  }
+  void refill() {
+    while (held_.size() < kSpareDescriptorsMax) {
+      const int made = ::eventfd(0, EFD_CLOEXEC);
+      if (made < 0) return;
+      held_.push_back(made);
+    }
+  }
+
+ private:
+  std::vector<int> held_;
+};
+
+bool is_exhaustion(const error_code& error) {
+  return error == asio::error::no_descriptors ||
+         error == boost::system::errc::too_many_files_open_in_system;
 }
 
 IpAddress address_of(const asio::ip::address& address) {
@@ -81,7 +119,8 @@ class Server::Listener {
  private:
   Task<void> accept();
   Task<void> tick();
-  void admit_connection(TcpSocket socket);
+  bool accept_to_refuse();
+  void admit_connection(TcpSocket socket, bool surplus);
   Task<void> serve(std::unique_ptr<Connection> connection);
 
   // `act` may make a connection leave the list.
@@ -96,6 +135,7 @@ class Server::Listener {
   std::optional<asio::ssl::context> tls_;
   ConnectionList open_;
   std::size_t connection_count_ = 0;
+  Spares spares_;
   Gauge& open_gauge_;
   Counter& refused_;
 };
@@ -146,10 +186,15 @@ Task<void> Server::Listener::accept() {
     if (!acceptor_.is_open() || context_.stopping) co_return;
     if (!error) {
       is_failing = false;
-      admit_connection(std::move(socket));
+      try {
+        admit_connection(std::move(socket), connection_count_ >= context_.options.connections_max);
+      } catch (const std::bad_alloc&) {
+        refused_.increment();  // it is closed: there is no memory to tell it more
+      }
       continue;
     }
     if (error == asio::error::connection_aborted) continue;
+    if (is_exhaustion(error) && accept_to_refuse()) continue;
     const std::string why = error.message();
     if (!is_failing) {
       context_.log.warn("cannot accept connections", {{"why", std::string_view(why)}});
@@ -160,10 +205,24 @@ Task<void> Server::Listener::accept() {
   }
 }
 
-void Server::Listener::admit_connection(TcpSocket socket) {
-  const std::size_t limit = context_.options.connections_max;
-  if (connection_count_ >= limit) refused_.increment();
-  if (connection_count_ >= limit + kSurplusConnectionsMax) return;  // closes it
+// The next caller, in the place of a spare descriptor. False: nobody is there, or no spare.
+bool Server::Listener::accept_to_refuse() {
+  if (!spares_.give_one()) return false;
+  error_code error;
+  TcpSocket socket = acceptor_.accept(acceptor_.get_executor(), error);
+  if (error) {
+    spares_.refill();
+    return false;
+  }
+  admit_connection(std::move(socket), true);
+  return true;
+}
+
+void Server::Listener::admit_connection(TcpSocket socket, bool surplus) {
+  if (surplus) refused_.increment();
+  if (connection_count_ >= context_.options.connections_max + kSurplusConnectionsMax) {
+    return;  // closes it
+  }
   error_code error;
   const auto remote = socket.remote_endpoint(error);
   if (error) return;  // gone already
@@ -171,7 +230,6 @@ void Server::Listener::admit_connection(TcpSocket socket) {
   if (!error) socket.set_option(tcp::no_delay(true), error);
   if (!error) socket.set_option(asio::socket_base::keep_alive(true), error);
   if (error) return;
-  const bool surplus = connection_count_ >= limit;
   const IpAddress peer = address_of(remote.address());
   auto connection = tls_ ? make_tls_connection(std::move(socket), peer, *tls_, context_, surplus)
                          : make_connection(std::move(socket), peer, context_, surplus);
@@ -193,6 +251,7 @@ Task<void> Server::Listener::serve(std::unique_ptr<Connection> connection) {
     }
   }
   connection.reset();  // leaves the list by itself
+  spares_.refill();
   open_gauge_.set(static_cast<std::int64_t>(--connection_count_));
 }
 

@@ -6,7 +6,9 @@
 //
 // Errors of every call: Errc::unavailable, code "ledger_unavailable", when the queue
 // is full, the disk is full, the file is locked by another program for too long,
-// read-only, damaged, moved or gone; the detail says which.
+// read-only, damaged, moved or gone; the detail says which. A write that the worker has in
+// hand when it gets stuck is answered with "ledger_stalled": it may be kept or not, and
+// whoever undoes it later is done after it. Only write_session() waits for the truth.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +65,8 @@ class LedgerReader {
   // False while the last write, or the last read, found the ledger unavailable. Io thread;
   // does not ask the worker. A queue that is full for a moment is no illness.
   virtual bool is_healthy() const = 0;
+  // Io thread, about once a second: answers those who wait for a worker that is stuck.
+  virtual void relieve() = 0;
 };
 
 class Ledger : public LedgerReader {
@@ -134,5 +138,8 @@ class Ledger : public LedgerReader {
   virtual Async<void> add_upload(Upload upload) = 0;
   virtual Async<void> remove_uploads(std::vector<Digest> digests) = 0;
 };
+
+// What an error means that came from a write: false: nothing of it was kept.
+inline bool may_be_kept(const Error& error) { return error.code == "ledger_stalled"; }
 
 }  // namespace clawdforge

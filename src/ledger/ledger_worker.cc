@@ -33,6 +33,8 @@ LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executo
                               "Calls to the ledger that ended in an error, refusals included.")),
       untidy_(metrics.counter("clawdforge_ledger_failed_checkpoints_total",
                               "Checkpoints of the ledger that failed.")),
+      unknown_(metrics.counter("clawdforge_ledger_stalled_jobs_total",
+                               "Calls answered before the ledger did, because it was stuck.")),
       mailbox_(options.ledger_jobs_max),
       thread_([this] { run(); }) {}
 
@@ -43,13 +45,51 @@ void LedgerWorker::stop() {
 
 void LedgerWorker::submit(Job job) {
   queued_.add(1);
+  if (is_stalled_ && is_stuck()) return refuse(std::move(job), "it does not answer");
+  LedgerJob& waiting = *job;
+  waiting_.push_back(waiting);
   if (mailbox_.put(std::move(job))) return;
   // NOLINTNEXTLINE(bugprone-use-after-move): what the mailbox refuses stays here
-  job->refuse(ledger_unavailable("the queue is full or closed").error());
+  refuse(std::move(job), "the queue is full or closed");
+}
+
+void LedgerWorker::refuse(Job job, std::string why) {
+  job->refuse(ledger_unavailable(std::move(why)).error());
   failed_.increment();
   std::vector<Job> refused;
   refused.push_back(std::move(job));
   answer(std::move(refused));
+}
+
+bool LedgerWorker::is_stuck() const {
+  const auto since = busy_since_.load();
+  if (since.count() == 0) return false;
+  return std::chrono::steady_clock::now().time_since_epoch() - since > options_.ledger_stall_max;
+}
+
+void LedgerWorker::relieve() {
+  const bool was_stalled = std::exchange(is_stalled_, is_stuck());
+  if (was_stalled && !is_stalled_) log_.info("the ledger is not stuck any more");
+  if (!is_stalled_) return;
+  if (!was_stalled) {
+    log_.error("the ledger is stuck", {{"detail", "its disk does not answer; calls are refused"}});
+  }
+  // Whoever is answered may ask for more, which is refused.
+  std::vector<LedgerJob*> all;
+  for (LedgerJob& job : waiting_) all.push_back(&job);
+  for (LedgerJob* job : all) {
+    if (job->withdraw()) {
+      failed_.increment();
+      job->unlink();
+      job->answer_early(ledger_unavailable("it does not answer").error());
+    } else if (job->patience() == Patience::bounded) {
+      unknown_.increment();
+      job->unlink();
+      const bool is_write = job->access() == Access::write;
+      job->answer_early(is_write ? ledger_stalled().error()
+                                 : ledger_unavailable("it does not answer").error());
+    }
+  }
 }
 
 void LedgerWorker::run() {
@@ -59,16 +99,26 @@ void LedgerWorker::run() {
     for (Jobs rest(jobs); !rest.empty();) {
       const Jobs part = rest.first(std::min(rest.size(), options_.group_jobs_max));
       rest = rest.subspan(part.size());
-      std::vector<Job> group(std::move_iterator(part.begin()), std::move_iterator(part.end()));
-      run_group(group);
-      for (const Job& job : group) take_note(*job);
-      answer(std::move(group));
-      tidy(Moment::busy);
+      busy_since_ = std::chrono::steady_clock::now().time_since_epoch();
+      run_part(part);
     }
     if (mailbox_.size() == 0) tidy(Moment::idle);
+    busy_since_ = std::chrono::steady_clock::duration::zero();
   }
   tidy(Moment::closing);
   driver_.reset();
+}
+
+void LedgerWorker::run_part(Jobs part) {
+  std::vector<Job> group;
+  std::vector<Job> withdrawn;
+  group.reserve(part.size());
+  for (Job& job : part) (job->take() ? group : withdrawn).push_back(std::move(job));
+  run_group(group);
+  for (const Job& job : group) take_note(*job);
+  if (!withdrawn.empty()) answer(std::move(withdrawn));
+  answer(std::move(group));
+  tidy(Moment::busy);
 }
 
 void LedgerWorker::run_group(Jobs jobs) {

@@ -75,10 +75,10 @@ class LedgerWorkerTest : public ::testing::Test {
   };
 
   // Calls `work` and keeps what it comes to.
-  void call(Access access, LedgerWork<int> work) {
+  void call(Access access, LedgerWork<int> work, Patience patience = Patience::bounded) {
     const std::size_t place = answers_.size();
     answers_.emplace_back();
-    boost::asio::co_spawn(io_, worker_->call<int>(access, std::move(work)),
+    boost::asio::co_spawn(io_, worker_->call<int>(access, std::move(work), patience),
                           [this, place](std::exception_ptr, Result<int> result) {
                             Answer& answer = answers_[place];
                             answer.is_given = true;
@@ -91,9 +91,9 @@ class LedgerWorkerTest : public ::testing::Test {
   }
 
   // The worker holds a first commit, so that what is called next waits together.
-  void hold() {
+  void hold(Patience patience = Patience::bounded) {
     script_.holds_commits = true;
-    call(Access::write, [](SqlDriver&) { return 0; });
+    call(Access::write, [](SqlDriver&) { return 0; }, patience);
     script_.reached.acquire();
   }
   void release_and_run() {
@@ -226,6 +226,43 @@ TEST_F(LedgerWorkerTest, RefusesAtOnceWhenTheQueueIsFull) {
   release_and_run();
   for (int i = 0; i <= 4; ++i) EXPECT_EQ(answers_[i].value, i);
   EXPECT_TRUE(worker_->is_healthy()) << "a full queue is no illness";
+}
+
+TEST_F(LedgerWorkerTest, AnswersThoseWhoWaitWhenItIsStuck) {
+  make({.ledger_stall_max = std::chrono::milliseconds(0)});
+  hold();
+  int done = 0;
+  for (const Access access : {Access::write, Access::read}) {
+    call(access, [&done](SqlDriver&) { return ++done; });
+  }
+  worker_->relieve();
+  EXPECT_FALSE(worker_->is_healthy());
+  call(Access::write, [&done](SqlDriver&) { return ++done; });
+  EXPECT_EQ(answers_[0].error.code, "ledger_stalled") << "in hand: nobody knows";
+  for (const int waiting : {1, 2, 3}) {
+    ASSERT_TRUE(answers_[waiting].is_given);
+    EXPECT_EQ(answers_[waiting].error.code, "ledger_unavailable");
+  }
+  release_and_run();
+  EXPECT_EQ(done, 0) << "what was refused is not done";
+  EXPECT_EQ(script_.commits, 1) << "what was in hand is";
+  call(Access::write, [](SqlDriver&) { return 4; });
+  io_.run();
+  worker_->relieve();
+  EXPECT_EQ(answers_[4].value, 4);
+  EXPECT_TRUE(worker_->is_healthy());
+  EXPECT_NE(metrics_->render().find("clawdforge_ledger_queue_jobs 0\n"), std::string::npos);
+}
+
+TEST_F(LedgerWorkerTest, TellsWhoeverWantsTheTruthNothingBeforeIt) {
+  make({.ledger_stall_max = std::chrono::milliseconds(0)});
+  hold(Patience::endless);
+  worker_->relieve();
+  io_.poll();
+  EXPECT_FALSE(answers_[0].is_given);
+  io_.restart();
+  release_and_run();
+  EXPECT_TRUE(answers_[0].is_good);
 }
 
 TEST_F(LedgerWorkerTest, CountsWhatWaits) {

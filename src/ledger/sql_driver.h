@@ -79,4 +79,15 @@ inline std::unexpected<Error> ledger_unavailable(std::string detail) {
                                std::chrono::seconds(1)});
 }
 
+// The ledger does not answer, and nobody knows yet whether the write will be kept.
+inline std::unexpected<Error> ledger_stalled() {
+  return std::unexpected(
+      Error{Errc::unavailable,
+            "ledger_stalled",
+            "The ledger does not answer; whether this was kept will only show when it does.",
+            "the ledger is stuck in a write",
+            {},
+            std::chrono::seconds(5)});
+}
+
 }  // namespace clawdforge

@@ -37,6 +37,7 @@ class SqlLedger final : public Ledger {
                                            std::size_t bytes_max) override;
   Async<std::int64_t> foreign_change_mark() override;
   bool is_healthy() const override { return worker_.is_healthy(); }
+  void relieve() override { worker_.relieve(); }
 
   Async<void> begin_instance(Instance instance) override;
   Async<void> end_instance(std::string id, TimePoint at) override;

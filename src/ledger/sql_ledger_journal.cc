@@ -232,9 +232,11 @@ Async<void> SqlLedger::write_session(SessionWrite write) {
   }
   write.blocks.clear();
   return worker_.call<void>(
-      Access::write, [write = std::move(write), blocks = std::move(blocks)](SqlDriver& driver) {
+      Access::write,
+      [write = std::move(write), blocks = std::move(blocks)](SqlDriver& driver) {
         return write_all(driver, write, blocks);
-      });
+      },
+      Patience::endless);
 }
 
 Async<std::vector<JournalBlock>> SqlLedger::journal(std::string session_id, std::int64_t after,

@@ -27,6 +27,8 @@ std::string_view reason_of(int code) {
       return "reading or writing failed";
     case SQLITE_CANTOPEN:
       return "it cannot be opened";
+    case SQLITE_NOMEM:
+      return "memory has run out";
     default:
       return {};
   }

@@ -29,9 +29,7 @@ std::unexpected<Error> refused(const char* what, int error) {
     return fail(Errc::too_large, "arguments_too_large",
                 "The program's arguments and environment are too large.");
   }
-  return fail(Errc::unavailable, "no_resources",
-              "The system refuses another process at the moment.",
-              fmt::format("{}: {}", what, std::strerror(error)));
+  return no_resources(fmt::format("{}: {}", what, std::strerror(error)));
 }
 
 struct Pipe {
@@ -147,6 +145,13 @@ class SpawnSteps {
 };
 
 }  // namespace
+
+std::unexpected<Error> no_resources(std::string detail) {
+  auto refused = fail(Errc::unavailable, "no_resources",
+                      "The system refuses another process at the moment.", std::move(detail));
+  refused.error().retry_after = std::chrono::seconds(2);
+  return refused;
+}
 
 OwnedDescriptor move_out_of_the_way(OwnedDescriptor low) {
   if (!low.is_open() || low.number() >= kFirstOutOfTheWay) return low;

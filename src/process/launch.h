@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "process/owned_descriptor.h"
@@ -37,6 +38,9 @@ struct Launched {
 // With an empty argv the launcher only tries whether a program could be started.
 // Errc::unavailable "no_resources"; Errc::too_large "arguments_too_large".
 Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan);
+
+// The system refuses what a process needs; waiting helps.
+std::unexpected<Error> no_resources(std::string detail);
 
 // Ends a launcher at once, with what it has started so far, and reaps it. For one that
 // has only just been launched.

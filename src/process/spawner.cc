@@ -139,8 +139,7 @@ Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
   auto parts = std::make_shared<Parts>(executor_, tail_bytes_max_);
   if (!parts->take(*launched)) {
     abandon(std::move(*launched));
-    return fail(Errc::unavailable, "no_resources",
-                "The system refuses another process at the moment.", "epoll refuses a descriptor");
+    return no_resources("epoll refuses a descriptor");
   }
   trees_.insert(parts);
   group_.spawn(watch(parts));

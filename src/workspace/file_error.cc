@@ -6,16 +6,22 @@
 #include <system_error>
 
 namespace clawdforge {
+namespace {
+
+constexpr std::chrono::seconds kFileRetryAfter{5};
+
+}  // namespace
 
 std::unexpected<Error> file_failure(int error_number, std::string_view during) {
   std::string detail = fmt::format("{}: {}", during, std::generic_category().message(error_number));
-  if (error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG) {
-    return fail(Errc::unavailable, "disk_full", "The gateway has no room on its disk.",
-                std::move(detail));
-  }
-  return fail(Errc::unavailable, "workspace_unavailable",
-              "The gateway cannot use its working directory; the reason is in its log.",
-              std::move(detail));
+  const bool is_full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+  auto failed =
+      fail(Errc::unavailable, is_full ? "disk_full" : "workspace_unavailable",
+           is_full ? "The gateway has no room on its disk."
+                   : "The gateway cannot use its working directory; the reason is in its log.",
+           std::move(detail));
+  failed.error().retry_after = kFileRetryAfter;
+  return failed;
 }
 
 }  // namespace clawdforge

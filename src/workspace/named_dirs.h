@@ -3,10 +3,13 @@
 // blocks. Nothing below is followed that is a link.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "base/result.h"
@@ -17,10 +20,17 @@ namespace clawdforge {
 // What an id may be made of: it becomes a name in the file system.
 bool is_dir_name(const std::string& id);
 
-struct NamedDirs {
-  std::string root;         // absolute
-  std::string_view id_key;  // of the log: "run_id"
-  std::string_view stuck;   // what the log says when one cannot be removed
+// Directories that could not be removed and are tried again; those over it wait for the next start.
+inline constexpr std::size_t kUnremovedMax = 10'000;
+
+class NamedDirs {
+ public:
+  NamedDirs(std::string absolute_root, std::string_view key, std::string_view complaint)
+      : root(std::move(absolute_root)), id_key(key), stuck(complaint) {}
+
+  const std::string root;         // absolute
+  const std::string_view id_key;  // of the log: "run_id"
+  const std::string_view stuck;   // what the log says when one cannot be removed
 
   // All below: Errc::unavailable "disk_full" or "workspace_unavailable".
 
@@ -37,11 +47,16 @@ struct NamedDirs {
   bool remove_step(const std::string& id, Log& log) const;
   // The whole removal.
   void remove(const std::string& id, Log& log) const;
+  // Tries once more what could not be removed: the reason may be gone.
+  void remove_again(Log& log) const;
   // Makes the root, and removes all in it but these; `removed` is how many. What cannot be
   // removed is logged.
   Result<void> keep_only(const std::set<std::string>& ids, Log& log, std::int64_t& removed) const;
 
  private:
+  // Shared by all copies, and touched by the disk's thread alone.
+  std::shared_ptr<std::set<std::string>> unremoved_ = std::make_shared<std::set<std::string>>();
+
   Descriptor open_root() const;
   void report(Log& log, const std::string& id, const Error& error) const;
 };

@@ -51,7 +51,7 @@ Result<void> make_run(const NamedDirs& dirs, const std::string& id,
 
 RunDirs::RunDirs(std::string data_dir, Disk& disk, Log& log)
     : dirs_{std::move(data_dir) + "/runs", "run_id",
-            "a run's directory cannot be removed; the next start tries again"},
+            "a run's directory cannot be removed; the next sweep tries again"},
       disk_(disk),
       log_(log) {}
 
@@ -76,6 +76,10 @@ void RunDirs::remove(std::string run_id) {
   if (!is_dir_name(run_id)) return;  // make() has made none
   disk_.post_in_steps(
       [dirs = dirs_, id = std::move(run_id), log = &log_] { return dirs.remove_step(id, *log); });
+}
+
+void RunDirs::remove_again() {
+  disk_.post([dirs = dirs_, log = &log_] { dirs.remove_again(*log); });
 }
 
 Async<std::int64_t> RunDirs::clear() {

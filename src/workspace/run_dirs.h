@@ -33,6 +33,8 @@ class RunDirs {
   // Returns at once; nothing below the directory that is a link is followed. What cannot
   // be removed is logged, and tried again by clear() at the next start.
   void remove(std::string run_id);
+  // Once more what could not be removed so far. Returns at once.
+  void remove_again();
 
   // At start: makes sure that runs/ is there, and removes what an earlier life has left;
   // gives how many. What cannot be removed is logged.

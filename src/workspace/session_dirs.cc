@@ -65,7 +65,7 @@ Result<void> attach_to(const NamedDirs& dirs, const std::string& id,
 
 SessionDirs::SessionDirs(std::string data_dir, Disk& disk, Log& log)
     : dirs_{std::move(data_dir) + "/sessions", "session_id",
-            "a session's directory cannot be removed; the next start tries again"},
+            "a session's directory cannot be removed; the next sweep tries again"},
       disk_(disk),
       log_(log) {}
 
@@ -111,6 +111,10 @@ void SessionDirs::remove(std::string session_id) {
   disk_.post_in_steps([dirs = dirs_, id = std::move(session_id), log = &log_] {
     return dirs.remove_step(id, *log);
   });
+}
+
+void SessionDirs::remove_again() {
+  disk_.post([dirs = dirs_, log = &log_] { dirs.remove_again(*log); });
 }
 
 Async<std::int64_t> SessionDirs::keep_only(std::vector<std::string> session_ids) {

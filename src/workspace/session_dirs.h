@@ -86,6 +86,8 @@ class SessionDirs {
 
   // Returns at once; what cannot be removed is logged, and tried again by keep_only().
   void remove(std::string session_id);
+  // Once more what could not be removed so far. Returns at once.
+  void remove_again();
   // At start: makes sure that sessions/ is there, and removes all but these; gives how many.
   Async<std::int64_t> keep_only(std::vector<std::string> session_ids);
 

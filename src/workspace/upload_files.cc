@@ -10,6 +10,7 @@
 
 #include "workspace/file_error.h"
 #include "workspace/incoming_file.h"
+#include "workspace/named_dirs.h"
 
 namespace clawdforge {
 namespace {
@@ -109,9 +110,17 @@ std::string UploadFiles::path_of(const Digest& token_digest) const {
 void UploadFiles::remove(std::vector<Digest> token_digests) {
   std::vector<std::string> names;
   for (const Digest& digest : token_digests) names.push_back(to_hex(digest));
-  // A failure leaves a file without a row, which the next start finds and complains about.
-  disk_.post([root = root_, names = std::move(names)] {
-    [[maybe_unused]] const auto removed = remove_names(root, names);
+  disk_.post([root = root_, names = std::move(names), unremoved = unremoved_] {
+    if (!remove_names(root, names) && unremoved->size() < kUnremovedMax) {
+      unremoved->insert(names.begin(), names.end());
+    }
+  });
+}
+
+void UploadFiles::remove_again() {
+  disk_.post([root = root_, unremoved = unremoved_] {
+    const std::vector<std::string> names(unremoved->begin(), unremoved->end());
+    if (remove_names(root, names)) unremoved->clear();
   });
 }
 

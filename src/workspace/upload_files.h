@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,9 +46,10 @@ class UploadFiles {
 
   Async<std::unique_ptr<IncomingFile>> begin();
   std::string path_of(const Digest& token_digest) const;
-  // Returns at once. One that cannot be removed has no row any more, and is removed by the
-  // next start.
+  // Returns at once. One that cannot be removed has no row any more, and is tried again by
+  // remove_again() and by the next start.
   void remove(std::vector<Digest> token_digests);
+  void remove_again();
 
   struct Removal {
     std::vector<Digest> gone;  // now, or before
@@ -64,6 +66,9 @@ class UploadFiles {
  private:
   const std::string root_;
   Disk& disk_;
+  // Touched by the disk's thread alone.
+  const std::shared_ptr<std::set<std::string>> unremoved_ =
+      std::make_shared<std::set<std::string>>();
 };
 
 }  // namespace clawdforge
