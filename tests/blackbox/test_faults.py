@@ -264,7 +264,7 @@ def test_no_more_memory_is_told_and_heals(new_faulty):
     big = json.dumps({"prompt": "x" * (8 << 20)}).encode()
     large = json.dumps({"prompt": json.dumps({"result": "x" * (4 << 20)})}).encode()
     refused = 0
-    for room in range(3, 120, 9):  # it strikes at another place each time
+    for room in range(3, 120, 18):  # it strikes at another place each time
         with open(f"/proc/{gateway.process.pid}/statm", encoding="ascii") as file:
             used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         before = limit(gateway, "as", used + (room << 20))
@@ -285,7 +285,7 @@ def test_no_more_memory_is_told_and_heals(new_faulty):
         refused += len(failed)
         if not failed:
             break
-    assert refused > 4 and not failed, "it struck, and then there was enough"
+    assert refused > 2 and not failed, "it struck, and then there was enough"
     assert_well(gateway, app, [session])
     numbers = [event["id"] for event in journal(gateway, session)]
     assert numbers == list(range(1, len(numbers) + 1)), "no event is missing"
