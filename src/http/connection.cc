@@ -79,6 +79,7 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
   Task<bool> handshake();
   Task<bool> exchange();
   Task<HeadEnd> read_head();
+  Task<std::optional<Fault>> take_body(RequestParser* parser, Request* request, std::size_t max);
   Task<std::optional<Fault>> read_body(RequestParser* parser, Request* request, std::size_t max);
   Task<Response> handle(Exchange& exchange, RequestParser& parser, Request& request,
                         Admission& admission);
@@ -318,13 +319,8 @@ Task<bool> StreamConnection<Stream>::exchange() {
     }
     response = std::move(*admission.refusal);
   } else if (!exchange.fault && !parser.is_done() && !admission.pulls_body) {
-    try {
-      auto reading = read_body(&parser, &request, admission.body_bytes_max);
-      exchange.fault = co_await std::move(reading);
-    } catch (const std::bad_alloc& exception) {
-      request.body = std::string();
-      note_defect(exchange, exception);
-    }
+    auto taking = take_body(&parser, &request, admission.body_bytes_max);
+    exchange.fault = co_await std::move(taking);
   }
   if (!exchange.fault && !admission.refusal) {
     request.received = steady_clock::now();
@@ -358,6 +354,19 @@ Task<bool> StreamConnection<Stream>::exchange() {
   }
   settle(exchange, response);
   co_return exchange.keep_alive;
+}
+
+// A large body may be more than there is memory for: that costs this request alone.
+template <class Stream>
+Task<std::optional<Fault>> StreamConnection<Stream>::take_body(RequestParser* parser,
+                                                               Request* request, std::size_t max) {
+  try {
+    auto reading = read_body(parser, request, max);
+    co_return co_await std::move(reading);
+  } catch (const std::bad_alloc&) {
+    request->body = std::string();
+    co_return kNoMemory;
+  }
 }
 
 // A fault with status kCallerGone: there is nobody left to tell.
