@@ -436,6 +436,10 @@ Async<void> Sessions::follow_ledger() {
   for (const std::string& id : ids) {
     auto ending = end_for_good(id, "");
     co_await std::move(ending);
+    // Whoever closed the row has left the mark of its process there.
+    auto forgetting = around_.ledger.forget_process(id);
+    auto forgotten = co_await std::move(forgetting);
+    if (!forgotten) co_return forgotten;
   }
   co_return Result<void>{};
 }

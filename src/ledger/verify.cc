@@ -28,9 +28,9 @@ constexpr std::array kRowChecks = {
              "WHERE NOT (created_at BETWEEN 0 AND 253402300799) "
              "OR NOT (COALESCE(last_turn_at, 0) BETWEEN 0 AND 253402300799) "
              "OR NOT (COALESCE(closed_at, 0) BETWEEN 0 AND 253402300799)"},
-    RowCheck{{"session-closed", "a session is closed without a reason, or open with one"},
+    RowCheck{{"session-closed", "an open session has a reason for its end"},
              "SELECT session_id AS id FROM sessions "
-             "WHERE (closed_at IS NULL) <> (close_reason IS NULL)"},
+             "WHERE closed_at IS NULL AND close_reason IS NOT NULL"},
     RowCheck{{"session-process", "a closed session has a process, or an open one half of a mark"},
              "SELECT session_id AS id FROM sessions "
              "WHERE (closed_at IS NOT NULL AND process_pid IS NOT NULL) "

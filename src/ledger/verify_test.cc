@@ -123,7 +123,7 @@ TEST_F(Verify, FindsEachBrokenPromiseByItsName) {
   const std::vector<Broken> all = {
       {"UPDATE tokens SET ip_cidrs = 'nonsense'", {"token-row"}},
       {"UPDATE sessions SET created_at = 'soon' WHERE session_id = 's1'", {"session-times"}},
-      {"UPDATE sessions SET close_reason = NULL WHERE session_id = 's2'", {"session-closed"}},
+      {"UPDATE sessions SET closed_at = NULL WHERE session_id = 's2'", {"session-closed"}},
       {"UPDATE sessions SET process_pid = 1, process_start = 1, process_boot_id = 'b' "
        "WHERE session_id = 's2'",
        {"session-process"}},
