@@ -38,18 +38,6 @@ constexpr Fault kInternal{500, "internal", "Something went wrong on our side."};
 constexpr Fault kNoMemory{503, "out_of_memory",
                           "The gateway has no memory left for this request; try again shortly."};
 
-// A request under way, as drain() counts them, however its coroutine ends.
-class BusyMark {
- public:
-  explicit BusyMark(std::size_t& count) : count_(count) { ++count_; }
-  ~BusyMark() { --count_; }
-  BusyMark(const BusyMark&) = delete;
-  BusyMark& operator=(const BusyMark&) = delete;
-
- private:
-  std::size_t& count_;
-};
-
 // What does not go out with the head; a HEAD wants none of it.
 std::string_view body_apart(const Exchange& exchange, const Response& response) {
   if (exchange.is_head || response.body.size() <= kJoinBytesMax) return {};

@@ -77,6 +77,18 @@ struct ConnectionContext {
   std::size_t busy = 0;
 };
 
+// A request under way, as drain() counts them, however its coroutine ends.
+class BusyMark {
+ public:
+  explicit BusyMark(std::size_t& count) : count_(count) { ++count_; }
+  ~BusyMark() { --count_; }
+  BusyMark(const BusyMark&) = delete;
+  BusyMark& operator=(const BusyMark&) = delete;
+
+ private:
+  std::size_t& count_;
+};
+
 // `surplus`: the server is full, every request is answered with 503.
 std::unique_ptr<Connection> make_connection(TcpSocket socket, IpAddress peer,
                                             ConnectionContext& context, bool surplus);
