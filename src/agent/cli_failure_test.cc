@@ -121,7 +121,9 @@ TEST(CliFailure, TellsSilentEndsApart) {
   EXPECT_EQ(told(Unknown{}).code, "agent_lost");
   EXPECT_EQ(told(NotStarted{ENOENT}).code, "agent_missing");
   EXPECT_EQ(told(NotStarted{ENOENT}).kind, Errc::unavailable);
-  EXPECT_EQ(told(NotStarted{EAGAIN}).code, "agent_not_started");
+  EXPECT_EQ(told(NotStarted{EIO}).code, "agent_not_started");
+  EXPECT_EQ(told(NotStarted{EAGAIN}).code, "no_resources");
+  EXPECT_GT(told(NotStarted{EAGAIN}).retry_after.count(), 0);
   EXPECT_EQ(told(Exited{1}).kind, Errc::agent_failed);
 }
 
