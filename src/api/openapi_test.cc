@@ -57,7 +57,8 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   const Watch watch(io.get_executor(), *ledger, apps, clock, log, "instance");
   const bool is_draining = false;
   const ProgramFinding absent;
-  const HealthSources health{*ledger, watch, metrics, is_draining, absent, absent};
+  const HealthSources health{
+      *ledger, watch, metrics, is_draining, absent, absent, [] { return false; }, [] {}};
   Endpoints endpoints;
   add_health_routes(endpoints, health);
   Disk disk(io.get_executor());
