@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "agent/acp_failure.h"
 
 namespace clawdforge {
@@ -32,10 +30,12 @@ void TurnCost::note(const AcpMessage& message) {
 
 std::optional<double> TurnCost::take() {
   if (!told_) return std::nullopt;
+  const double told = *told_;
+  told_.reset();
   // One that has begun to count anew tells less than before.
-  const double before = *told_ < counted_ ? 0 : counted_;
-  counted_ = *std::exchange(told_, std::nullopt);
-  return counted_ - before;
+  const double before = told < counted_ ? 0 : counted_;
+  counted_ = told;
+  return told - before;
 }
 
 }  // namespace clawdforge

@@ -139,6 +139,7 @@ Task<void> AcpxAgent::close_session() {
 }
 
 Task<void> AcpxAgent::limit_close() {
+  if (!close_limit_) co_return;
   const auto [error] = co_await close_limit_->async_wait(kAwait);
   if (!error) pipe_.stop();
 }

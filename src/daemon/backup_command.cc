@@ -74,14 +74,15 @@ int refuse_copy(const std::string& ledger, Error error) {
 Result<std::pair<std::string, std::string>> what_is_asked(std::vector<std::string> arguments) {
   auto split = split_arguments(arguments);
   if (!split) return std::unexpected(split.error());
-  if (!split->file) {
+  const std::optional<std::string>& file = split->file;
+  if (!file) {
     return fail(Errc::invalid, "usage", "backup needs a FILE, like clawdforge backup FILE.");
   }
   auto config = effective_config(std::move(split->flags));
   if (!config) return std::unexpected(config.error());
   auto path = sqlite_path(config->ledger);
   if (!path) return std::unexpected(path.error());
-  return std::pair(*split->file, *path);
+  return std::pair(*file, *path);
 }
 
 }  // namespace

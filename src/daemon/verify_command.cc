@@ -98,11 +98,12 @@ int print(const Findings& findings) {
 Result<Asked> what_is_asked(const std::vector<std::string>& arguments) {
   auto split = split_arguments(arguments);
   if (!split) return std::unexpected(split.error());
-  if (split->file && !split->flags.empty()) {
+  const std::optional<std::string>& file = split->file;
+  if (file && !split->flags.empty()) {
     return fail(Errc::invalid, "usage",
                 "verify takes a FILE, or the flags that say where the gateway's ledger is.");
   }
-  if (split->file) return Asked{*split->file, ""};
+  if (file) return Asked{*file, ""};
   auto config = effective_config(std::move(split->flags));
   if (!config) return std::unexpected(config.error());
   auto path = sqlite_path(config->ledger);

@@ -56,14 +56,16 @@ class FileCheck {
   }
 
   Result<void> see_upload(const UploadRow& row) {
-    const auto file = look_at(data_dir_, Shelf::uploads, row.name);
-    if (!file) return std::unexpected(file.error());
-    if (*file && (*file)->size == row.size && !(*file)->is_directory) return {};
+    const auto look = look_at(data_dir_, Shelf::uploads, row.name);
+    if (!look) return std::unexpected(look.error());
+    const auto& file = *look;
+    if (file && file->size == row.size && !file->is_directory) return {};
     // It may have expired, or its app been revoked, since the row was read.
-    const auto again = upload_row(driver_, row.name);
-    if (!again) return std::unexpected(again.error());
-    if (!*again || (*again)->expires_at <= unix_seconds(clock_.now())) return {};
-    findings_.note(*file ? kUploadSize : kUploadWithoutFile, row.name);
+    const auto reading = upload_row(driver_, row.name);
+    if (!reading) return std::unexpected(reading.error());
+    const auto& again = *reading;
+    if (!again || again->expires_at <= unix_seconds(clock_.now())) return {};
+    findings_.note(file ? kUploadSize : kUploadWithoutFile, row.name);
     return {};
   }
 
@@ -85,10 +87,11 @@ class FileCheck {
 
   Result<void> see_run(const ShelfEntry& entry) {
     if (may_be_on_its_way(entry.changed_at)) return {};
-    const auto row = run_row(driver_, entry.name);
-    if (!row) return std::unexpected(row.error());
-    if (*row && is_running_) {
-      const auto ended_at = (*row)->ended_at;
+    const auto reading = run_row(driver_, entry.name);
+    if (!reading) return std::unexpected(reading.error());
+    const auto& row = *reading;
+    if (row && is_running_) {
+      const auto ended_at = row->ended_at;
       if (!ended_at || may_be_on_its_way(TimePoint(std::chrono::seconds(*ended_at)))) return {};
     }
     findings_.note(kRunDirectory, entry.name);

@@ -98,10 +98,10 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
     streaming_.reset(
         new Streaming{BusyMark(context_.busy), std::move(exchange), std::move(response), sent});
   }
-  Response refuse(Exchange& exchange) {
+  Response refuse(Exchange& exchange, const Fault& fault) {
     exchange.keep_alive = false;
     linger_ = true;
-    return refusal_of(*exchange.fault, exchange.id);
+    return refusal_of(fault, exchange.id);
   }
   void compose(Exchange& exchange, const Response& response);
   void settle(const Exchange& exchange, const Response& response) {
@@ -326,7 +326,7 @@ Task<bool> StreamConnection<Stream>::exchange() {
     settle(exchange, response);
     co_return false;
   }
-  if (exchange.fault) response = refuse(exchange);
+  if (exchange.fault) response = refuse(exchange, *exchange.fault);
   compose(exchange, response);
   const std::string_view apart = body_apart(exchange, response);
   const auto sent = try_send(out_);

@@ -66,10 +66,11 @@ Result<void> visit_shelf(const std::string& data_dir, Shelf shelf,
     if (next == nullptr) return file_failure(errno, "reading a shelf of the data directory");
     const std::string name = next->d_name;
     if (name == "." || name == "..") continue;
-    const auto entry = entry_in(number, name.c_str());
-    if (!entry) return std::unexpected(entry.error());
-    if (!*entry) continue;
-    if (auto seen = see(**entry); !seen) return seen;
+    const auto look = entry_in(number, name.c_str());
+    if (!look) return std::unexpected(look.error());
+    const auto& entry = *look;
+    if (!entry) continue;
+    if (auto seen = see(*entry); !seen) return seen;
   }
 }
 
