@@ -140,7 +140,7 @@ def test_the_gateway_does_not_start_before_a_stopped_launcher_has_done_its_work(
     launcher = session.row()["process_pid"]
     os.kill(launcher, signal.SIGSTOP)
     gateway.kill()
-    assert is_alive(launcher) and processes_below(session.work())
+    assert is_alive(launcher)  # the agent may end by itself: its input has
     gateway.start()
     assert not is_alive(launcher) and not processes_below(session.work())
     assert recovered(gateway)[1][-1]["process_trees"] == 1
