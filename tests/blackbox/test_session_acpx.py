@@ -3,6 +3,7 @@ What holds for any agent is in the other files, which run through acpx as well."
 import json
 import os
 import signal
+import time
 
 import pytest
 
@@ -10,8 +11,8 @@ from agents import processes_below
 from answers import assert_error
 from gateway import wait_until
 from sessions import (FAKE_ACP, FAKE_ACPX, Talker, agent_table, app, assert_no_process_left,
-                      assert_turn, assert_turn_failure, audit, forge, journal, new_forge,
-                      session_gateway, session_rows, texts_of)
+                      assert_turn, assert_turn_failure, audit, change, forge, journal, new_forge,
+                      session_gateway, session_rows, sweep, texts_of)
 
 __all__ = ["app", "forge", "new_forge"]  # fixtures
 
@@ -334,4 +335,21 @@ def test_a_killed_gateway_takes_the_owner_along(new_forge):
     body = assert_turn(session.turn({"recall": True}), resumed=True)
     assert json.loads(body["text"])[0] == "before"
     session.close()
+    assert acpx_files(gateway) == []
+
+
+def test_what_acpx_has_kept_goes_with_the_row_whoever_closed_the_session(new_forge):
+    gateway = new_forge(max_agents=1)
+    app = Talker(gateway)
+    session = app.session()
+    session.ask("hello")
+    other = app.session()  # which puts the first one to sleep
+    wait_until(lambda: not session.processes(), "it sleeps")
+    long_ago = int(time.time()) - 10 * 86_400
+    assert change(gateway, "UPDATE sessions SET closed_at = ? WHERE session_id = ?", long_ago,
+                  session.id) == 1
+    other.close()
+    assert acpx_files(gateway) != [], "nobody has told acpx yet"
+    sweep(gateway)
+    assert session.row() is None
     assert acpx_files(gateway) == []
