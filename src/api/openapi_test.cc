@@ -85,7 +85,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   add_token_routes(endpoints, apps, sessions);
   add_audit_routes(endpoints, *ledger, sessions);
   Sweeper sweeper(io.get_executor(), *ledger, upload_files, clock, log, metrics,
-                  std::chrono::seconds(60));
+                  Sweeper::Times{std::chrono::seconds(60), {}});
   add_sweep_routes(endpoints, sweeper);
 
   Operations served;

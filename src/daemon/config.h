@@ -75,6 +75,7 @@ struct Config {
   PermissionMode permission_mode = PermissionMode::approve_reads;
   std::chrono::seconds journal_max_age{};
   std::int64_t journal_bytes_max_per_session = 0;
+  std::optional<std::chrono::seconds> audit_max_age;
   std::int64_t reader_buffer_bytes = 0;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::json;

@@ -50,7 +50,12 @@ std::string show_number(const Config& config) {
   if constexpr (requires { field.count(); }) {
     return fmt::to_string(field.count());
   } else if constexpr (requires { field.has_value(); }) {
-    return field ? fmt::to_string(*field) : std::string(kNothing);
+    if (!field) return std::string(kNothing);
+    if constexpr (requires { field->count(); }) {
+      return fmt::to_string(field->count());
+    } else {
+      return fmt::to_string(*field);
+    }
   } else {
     return fmt::to_string(field);
   }
@@ -253,6 +258,9 @@ constexpr KeyRow kRows[] = {
                                      1, kRetentionSecsMax, "Age at which events are removed."),
     number<&Config::journal_bytes_max_per_session>("journal_max_bytes_per_session", {"268435456"},
                                                    kKiB, kKiB* kGiB, "Events kept of one session."),
+    number<&Config::audit_max_age>("audit_max_age_secs", described("kept for ever"), 1,
+                                   kRetentionSecsMax,
+                                   "Age at which runs and lines of the audit are removed."),
     number<&Config::reader_buffer_bytes>("reader_buffer_bytes", {"1048576"}, kKiB, kGiB,
                                          "What a slow reader of a stream may lag behind."),
     choice<&Config::log_level, kLogLevels>("log_level", {"info"},

@@ -73,7 +73,7 @@ Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
            acpx_records_, around_.clock, around_.ids, around_.log, around_.metrics, instance_id_},
           sessions_options()),
       sweeper_(around_.io.get_executor(), around_.ledger, upload_files_, around_.clock, around_.log,
-               around_.metrics, around_.config.sweep_interval),
+               around_.metrics, {around_.config.sweep_interval, around_.config.audit_max_age}),
       session_sweep_(
           around_.ledger, sessions_, session_dirs_, around_.clock,
           {around_.config.session_ttl, around_.config.session_hard_ttl,

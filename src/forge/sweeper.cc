@@ -9,7 +9,10 @@
 namespace clawdforge {
 namespace {
 
-constexpr std::int64_t kSweepPageMax = 500;  // uploads looked at and removed together
+constexpr std::int64_t kSweepPageMax = 500;         // uploads looked at and removed together
+constexpr std::int64_t kSweepAuditRowsMax = 1'000;  // of each list, removed in one transaction
+// Of one tick, so that the audit of years does not keep it busy for hours: the next goes on.
+constexpr int kSweepAuditPagesMax = 1'000;
 
 struct Mismatch {
   std::vector<std::string> strays;  // files that no row knows
@@ -53,12 +56,12 @@ class Sweeper::Turn {
 };
 
 Sweeper::Sweeper(IoExecutor executor, Ledger& ledger, UploadFiles& uploads, const Clock& clock,
-                 Log& log, Metrics& metrics, std::chrono::seconds interval)
+                 Log& log, Metrics& metrics, Times times)
     : ledger_(ledger),
       uploads_(uploads),
       clock_(clock),
       log_(log),
-      interval_(interval),
+      times_(times),
       pause_(executor),
       idle_(executor),
       sweeps_(metrics.counter("clawdforge_sweeps_total", "Sweeps that were begun.")),
@@ -107,6 +110,8 @@ Async<SweepReport> Sweeper::sweep() {
   SweepReport swept;
   auto sweeping = sweep_uploads(&swept);
   auto done = co_await std::move(sweeping);
+  auto trimming = sweep_audit(&swept);
+  if (auto trimmed = co_await std::move(trimming); !trimmed && done) done = std::move(trimmed);
   for (const Chore& chore : chores_) {
     auto doing = chore(&swept);
     auto did = co_await std::move(doing);
@@ -114,11 +119,12 @@ Async<SweepReport> Sweeper::sweep() {
   }
   files_deleted_.increment(swept.files_deleted);
   failures_.increment(swept.failed);
-  if (swept.files_deleted + swept.soft_closed + swept.hard_deleted > 0) {
+  if (swept.files_deleted + swept.soft_closed + swept.hard_deleted + swept.audit_rows_deleted > 0) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     log_.info("swept", {{"files_deleted", swept.files_deleted},
                         {"sessions_closed", swept.soft_closed},
                         {"sessions_deleted", swept.hard_deleted},
+                        {"audit_rows_deleted", swept.audit_rows_deleted},
                         {"failed", swept.failed},
                         {"duration_ms", static_cast<std::int64_t>(took.count())}});
   }
@@ -152,9 +158,21 @@ Async<void> Sweeper::sweep_uploads(SweepReport* report) {
   }
 }
 
+Async<void> Sweeper::sweep_audit(SweepReport* report) {
+  if (!times_.audit_age_max) co_return Result<void>{};
+  for (int page = 0; page < kSweepAuditPagesMax && !is_stopped_; ++page) {
+    auto trimming = ledger_.trim_audit(clock_.now() - *times_.audit_age_max, kSweepAuditRowsMax);
+    const auto trimmed = co_await std::move(trimming);
+    if (!trimmed) co_return std::unexpected(trimmed.error());
+    report->audit_rows_deleted += *trimmed;
+    if (*trimmed < kSweepAuditRowsMax) break;
+  }
+  co_return Result<void>{};
+}
+
 Task<void> Sweeper::run() {
   while (!is_stopped_) {
-    pause_.expires_after(interval_);
+    pause_.expires_after(times_.interval);
     co_await pause_.async_wait(kAwait);
     if (is_stopped_) co_return;
     auto ticking = tick();

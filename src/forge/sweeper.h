@@ -1,4 +1,5 @@
-// Sweeper removes what has had its time: expired uploads, and whatever chores it is given.
+// Sweeper removes what has had its time: expired uploads, old lines of the audit, and whatever
+// chores it is given.
 // The ledger's rows decide.
 // Ticks never overlap: whoever asks for one while another runs waits for it and then gets
 // one of its own, because what it wants swept may have expired after the other had looked.
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/async.h"
@@ -24,6 +26,7 @@ struct SweepReport {
   std::int64_t soft_closed = 0;   // sessions
   std::int64_t hard_deleted = 0;  // likewise
   std::int64_t files_deleted = 0;
+  std::int64_t audit_rows_deleted = 0;
   std::int64_t failed = 0;  // what could not be removed; the next tick tries again
 };
 
@@ -34,9 +37,14 @@ struct UploadsRecovered {
 
 class Sweeper {
  public:
+  struct Times {
+    std::chrono::seconds interval{};                    // between two ticks
+    std::optional<std::chrono::seconds> audit_age_max;  // without it the audit is kept for ever
+  };
+
   // All that is handed in outlives the sweeper.
   Sweeper(IoExecutor executor, Ledger& ledger, UploadFiles& uploads, const Clock& clock, Log& log,
-          Metrics& metrics, std::chrono::seconds interval);
+          Metrics& metrics, Times times);
 
   // What a tick does beside the uploads. One that fails does not keep the others from their
   // turn. Before the first tick.
@@ -60,6 +68,7 @@ class Sweeper {
 
   Async<SweepReport> sweep();
   Async<void> sweep_uploads(SweepReport* report);
+  Async<void> sweep_audit(SweepReport* report);
   void report(const Result<SweepReport>& swept);
 
   std::vector<Chore> chores_;
@@ -67,7 +76,7 @@ class Sweeper {
   UploadFiles& uploads_;
   const Clock& clock_;
   Log& log_;
-  const std::chrono::seconds interval_;
+  const Times times_;
   Timer pause_;  // between two ticks of run()
   Timer idle_;   // cancelled when a tick ends
   Counter& sweeps_;

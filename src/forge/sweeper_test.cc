@@ -22,8 +22,8 @@ class SweeperTest : public ::testing::Test {
  protected:
   SweeperTest() {
     ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", log_, metrics_));
-    sweeper_ =
-        std::make_unique<Sweeper>(io_.get_executor(), *ledger_, files_, clock_, log_, metrics_, 1s);
+    sweeper_ = std::make_unique<Sweeper>(io_.get_executor(), *ledger_, files_, clock_, log_,
+                                         metrics_, Sweeper::Times{1s, {}});
   }
   ~SweeperTest() override { std::filesystem::remove_all(root_); }
 

@@ -124,6 +124,9 @@ class Ledger : public LedgerReader {
   // `blocks_max` rows; gives how many.
   virtual Async<std::int64_t> trim_large_journals(std::int64_t bytes_max,
                                                   std::int64_t blocks_max) = 0;
+  // Removes lines of the audit, and rows of runs that have ended, from at or before `last`,
+  // the oldest first and at most `rows_max` of each; gives how many.
+  virtual Async<std::int64_t> trim_audit(TimePoint last, std::int64_t rows_max) = 0;
   // At start, of earlier lives: the processes of runs that have not ended and of sessions,
   // at most `limit`.
   virtual Async<std::vector<ProcessMark>> left_processes(std::string instance_id,

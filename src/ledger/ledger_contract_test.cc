@@ -257,6 +257,27 @@ TEST_P(LedgerContract, WhatAnEarlierLifeLeftUnfinishedIsInterrupted) {
   }
 }
 
+TEST_P(LedgerContract, RunsAndTheAuditLoseTheirOldestAndNothingThatIsUnderWay) {
+  open(R"(
+    INSERT INTO runs (run_id, app_name, agent, state, started_at, ended_at) VALUES
+      ('r1', 'a', 'demo', 'running', 1, NULL),
+      ('r2', 'a', 'demo', 'succeeded', 2, 300),
+      ('r3', 'b', 'demo', 'failed', 3, 4),
+      ('r4', 'a', 'demo', 'succeeded', 101, 102);
+    INSERT INTO session_events (session_id, app_name, event, at) VALUES
+      ('s1', 'a', 'turn', 100), ('s1', 'a', 'created', 1), ('s2', 'b', 'turn', 101);)");
+  const auto runs = [&] { return ids_of(await(ledger().runs({})).value()); };
+  const auto lines = [&] { return await(ledger().session_events({})).value().events.size(); };
+  EXPECT_EQ(await(ledger().trim_audit(at_second(0), 10)), 0);
+  EXPECT_EQ(await(ledger().trim_audit(at_second(100), 1)), 2) << "at most one of each";
+  EXPECT_EQ(runs(), (std::vector<std::string>{"r4", "r3", "r1"}));
+  EXPECT_EQ(await(ledger().session_events({})).value().events.at(1).event.event, "turn");
+  EXPECT_EQ(await(ledger().trim_audit(at_second(100), 10)), 2);
+  EXPECT_EQ(runs(), (std::vector<std::string>{"r4", "r1"}));
+  EXPECT_EQ(lines(), 1U);
+  EXPECT_EQ(await(ledger().trim_audit(at_second(100), 10)), 0);
+}
+
 TEST_P(LedgerContract, RunsComeNewestFirstInPagesThatLeaveNothingOut) {
   open();
   std::vector<std::string> expected;

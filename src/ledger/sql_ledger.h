@@ -63,6 +63,7 @@ class SqlLedger final : public Ledger {
   Async<bool> delete_session(std::string id, AuditEvent event, std::int64_t blocks_max) override;
   Async<std::int64_t> trim_journal(TimePoint last, std::int64_t blocks_max) override;
   Async<std::int64_t> trim_large_journals(std::int64_t bytes_max, std::int64_t blocks_max) override;
+  Async<std::int64_t> trim_audit(TimePoint last, std::int64_t rows_max) override;
   Async<std::vector<ProcessMark>> left_processes(std::string instance_id,
                                                  std::int64_t limit) override;
   Async<std::vector<UnfinishedTurn>> unfinished_turns(std::string instance_id,

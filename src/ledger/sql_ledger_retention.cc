@@ -1,5 +1,5 @@
-// What of sessions goes, and when: their journals step by step, so that no call holds the
-// ledger for long, and what an earlier life has left.
+// What goes, and when: the journals of sessions and the audit, step by step, so that no call
+// holds the ledger for long, and what an earlier life has left.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -52,6 +52,13 @@ constexpr std::string_view kOldestBlocks =
     "ORDER BY first_event_id LIMIT $2";
 constexpr std::string_view kSetJournalBytes =
     "UPDATE sessions SET journal_bytes = $2 WHERE session_id = $1";
+
+constexpr std::string_view kTrimAudit =
+    "DELETE FROM session_events WHERE event_id IN (SELECT event_id FROM session_events "
+    "WHERE at <= $1 ORDER BY at, event_id LIMIT $2)";
+constexpr std::string_view kTrimRuns =
+    "DELETE FROM runs WHERE run_id IN (SELECT run_id FROM runs "
+    "WHERE started_at <= $1 AND ended_at IS NOT NULL ORDER BY started_at LIMIT $2)";
 
 // A turn that was given meanwhile may have left events.
 constexpr std::string_view kDropUnansweredJournal =
@@ -186,6 +193,16 @@ Result<std::int64_t> trim_large(SqlDriver& driver, std::int64_t bytes_max,
   return count;
 }
 
+Result<std::int64_t> trim_lists(SqlDriver& driver, std::int64_t last, std::int64_t rows_max) {
+  std::int64_t count = 0;
+  for (const std::string_view statement : {kTrimAudit, kTrimRuns}) {
+    const auto trimmed = driver.execute(statement, {last, rows_max});
+    if (!trimmed) return std::unexpected(trimmed.error());
+    count += trimmed->changed;
+  }
+  return count;
+}
+
 Result<std::vector<ProcessMark>> select_left(SqlDriver& driver, const std::string& instance_id,
                                              std::int64_t limit) {
   const auto result = driver.execute(kLeftProcesses, {instance_id, limit});
@@ -233,6 +250,12 @@ Async<std::int64_t> SqlLedger::trim_large_journals(std::int64_t bytes_max,
                                                    std::int64_t blocks_max) {
   return worker_.call<std::int64_t>(Access::write, [bytes_max, blocks_max](SqlDriver& driver) {
     return trim_large(driver, bytes_max, blocks_max);
+  });
+}
+
+Async<std::int64_t> SqlLedger::trim_audit(TimePoint last, std::int64_t rows_max) {
+  return worker_.call<std::int64_t>(Access::write, [last, rows_max](SqlDriver& driver) {
+    return trim_lists(driver, unix_seconds(last), rows_max);
   });
 }
 

@@ -215,3 +215,30 @@ def test_many_sweeps_at_once_count_each_file_once(gateway):
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(one, range(16))) == 50
     assert files_of(gateway) == set()
+
+
+def ids(ledger, column, table):
+    return [row[0] for row in ledger.execute(f"SELECT {column} FROM {table} ORDER BY {column}")]
+
+
+@pytest.mark.parametrize("age", [None, 100])
+def test_the_audit_is_kept_for_as_long_as_it_is_wanted(new_gateway, age):
+    gateway = new_gateway(env={"CLAWDFORGE_AUDIT_MAX_AGE_SECS": str(age)} if age else {})
+    ledger = open_ledger(gateway)
+    now = int(time.time())
+    ledger.executemany("INSERT INTO runs (run_id, app_name, agent, state, started_at, ended_at) "
+                       "VALUES (?, 'a', 'demo', 'succeeded', ?, ?)",
+                       [(f"old{i:04}", now - 1000, now - 900) for i in range(2500)] +
+                       [("young", now - 50, now - 40)])
+    ledger.executemany("INSERT INTO session_events (session_id, app_name, event, at) "
+                       "VALUES (?, 'a', 'turn', ?)",
+                       [("old", now - 1000)] * 2500 + [("young", now - 50)])
+    sweep(gateway)
+    runs, lines = ids(ledger, "run_id", "runs"), ids(ledger, "session_id", "session_events")
+    ledger.close()
+    if age is None:
+        assert (len(runs), len(lines)) == (2501, 2501)
+        return
+    assert (runs, lines) == (["young"], ["young"])
+    gateway.stop()
+    assert [line["audit_rows_deleted"] for line in sweeps_logged(gateway)] == [5000]
