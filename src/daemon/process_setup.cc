@@ -58,6 +58,7 @@ std::optional<std::uint64_t> prepare_process() {
 #endif
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);
   return raise_descriptor_limit();
 }
 

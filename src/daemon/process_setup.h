@@ -16,8 +16,10 @@ std::map<std::string, std::string> environment_variables();
 // Not dumpable: other programs of the same user must not read our secrets from memory.
 // The soft limit on descriptors raised, as far as the hard one goes. SIGPIPE and SIGXFSZ
 // ignored: a caller that hangs up and a file that may not grow are error values, not
-// signals. Gives the soft limit that was, for the children: a program that uses select()
-// or closes all possible descriptors must not meet our large one.
+// signals. SIGCHLD not ignored, as whoever started us may have had it: the kernel would reap
+// our children, and their numbers would become others'. Gives the soft limit that was, for the
+// children: a program that uses select() or closes all possible descriptors must not meet our large
+// one.
 std::optional<std::uint64_t> prepare_process();
 
 // The file that this program was started from.

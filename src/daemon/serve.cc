@@ -50,6 +50,7 @@ Result<std::unique_ptr<Spawner>> make_spawner(IoContext& io, const Config& confi
   options.pid_namespace = config.pid_namespace;
   options.kill_grace = config.kill_grace;
   options.descriptors_soft = descriptors_soft;
+  options.adopts_orphans = true;
   return Spawner::make(io.get_executor(), options, log);
 }
 

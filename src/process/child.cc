@@ -82,7 +82,7 @@ IoExecutor Child::executor() const { return parts_->changed.get_executor(); }
 
 ProcessId Child::id() const {
   // While it is not reaped, its id is nobody else's.
-  if (parts_->start_time == 0 && !parts_->is_gone) {
+  if (parts_->start_time == 0 && !parts_->is_reaped) {
     if (const auto entry = proc_entry(parts_->pid)) parts_->start_time = entry->start_time;
   }
   return {parts_->pid, parts_->start_time};

@@ -38,7 +38,9 @@ struct Child::Parts {
   Stream errors;
   Stream report;
   std::optional<ExitStatus> exit_status;
+  bool is_reaped = false;  // the launcher: from then on its pid may be anybody's
   bool is_gone = false;
+  std::int64_t begun_at = 0;    // in ticks as below, from before the launcher's start
   std::int64_t start_time = 0;  // zero: not asked for yet
   Timer changed;                // never expires; cancelled when one of the above is news
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <time.h>
 
 #include <array>
 #include <charconv>
@@ -76,6 +77,14 @@ std::vector<pid_t> proc_children(pid_t pid) {
     }
   }
   return children;
+}
+
+std::int64_t ticks_since_boot() {
+  constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+  static const std::int64_t tick_ns = kNanosecondsPerSecond / ::sysconf(_SC_CLK_TCK);
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return (now.tv_sec * kNanosecondsPerSecond + now.tv_nsec) / tick_ns;
 }
 
 std::string read_boot_id() {

@@ -11,10 +11,13 @@
 #include <set>
 
 #include "base/task_group.h"
+#include "base/timer.h"
 #include "base/tokens.h"
 #include "process/child_parts.h"
 #include "process/launch.h"
 #include "process/launcher_file.h"
+#include "process/orphans.h"
+#include "process/proc_entry.h"
 #include "process/report.h"
 
 namespace clawdforge {
@@ -25,6 +28,10 @@ using Parts = Child::Parts;
 
 // What is written to standard error while its last bytes are read is not waited for.
 constexpr int kLastDrains = 4;
+
+// Between two looks for what a killed launcher has left, each of which reaches one generation
+// further.
+constexpr std::chrono::milliseconds kOrphansLook(10);
 
 // How long a launcher may take that has nothing to do.
 constexpr std::chrono::milliseconds kTrialMax(10'000);
@@ -82,6 +89,7 @@ class Spawner::Works {
                         .descriptors_soft = options.descriptors_soft},
         group_(executor) {}
 
+  void adopt(Orphans orphans) { orphans_ = std::move(orphans); }
   Result<void> try_out(PidNamespace wanted);
   Result<std::unique_ptr<Child>> spawn(const ChildPlan& plan);
   Task<void> stop();
@@ -90,9 +98,13 @@ class Spawner::Works {
   std::size_t alive() const { return trees_.size(); }
 
  private:
+  std::expected<void, std::string> try_once();
   Task<void> watch(std::shared_ptr<Parts> parts);
   Task<void> read_report(std::shared_ptr<Parts> parts);
   Task<void> drain(std::shared_ptr<Parts> parts);
+  void suspect(std::int64_t begun_at);
+  Task<void> end_orphans();
+  std::set<pid_t> launchers() const;
   void note_report(Parts& parts, std::string_view line);
 
   const IoExecutor executor_;
@@ -101,14 +113,23 @@ class Spawner::Works {
   const OwnedDescriptor launcher_file_;
   LaunchOptions launch_options_;
   std::set<std::shared_ptr<Parts>> trees_;
+  std::optional<Orphans> orphans_;
   bool is_stopping_ = false;
   TaskGroup group_;
 };
 
+std::expected<void, std::string> Spawner::Works::try_once() {
+  const std::int64_t begun_at = ticks_since_boot();
+  auto tried = try_launcher(launch_options_);
+  // One that does not answer was killed. What it has left is looked for with the first tree's end.
+  if (!tried && orphans_) orphans_->suspect(begun_at);
+  return tried;
+}
+
 Result<void> Spawner::Works::try_out(PidNamespace wanted) {
   if (wanted != PidNamespace::off) {
     launch_options_.in_namespace = true;
-    const auto tried = try_launcher(launch_options_);
+    const auto tried = try_once();
     if (tried) {
       log_.info("each agent gets a PID namespace of its own");
       return {};
@@ -123,7 +144,7 @@ Result<void> Spawner::Works::try_out(PidNamespace wanted) {
     log_.info("agents run without PID namespaces", {{"reason", tried.error()}});
     launch_options_.in_namespace = false;
   }
-  const auto tried = try_launcher(launch_options_);
+  const auto tried = try_once();
   if (tried) return {};
   return fail(Errc::unavailable, "no_launcher",
               fmt::format("The launcher of the agents does not run ({}).", tried.error()));
@@ -134,13 +155,20 @@ Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
   if (is_stopping_) {
     return fail(Errc::unavailable, "draining", "The gateway is shutting down.");
   }
+  const std::int64_t begun_at = ticks_since_boot();
   auto launched = launch(launch_options_, plan);
-  if (!launched) return std::unexpected(std::move(launched).error());
+  if (!launched) {
+    // It may have been abandoned, like the one below.
+    if (launched.error().kind == Errc::unavailable) suspect(begun_at);
+    return std::unexpected(std::move(launched).error());
+  }
   auto parts = std::make_shared<Parts>(executor_, tail_bytes_max_);
   if (!parts->take(*launched)) {
     abandon(std::move(*launched));
+    suspect(begun_at);
     return no_resources("epoll refuses a descriptor");
   }
+  parts->begun_at = begun_at;
   trees_.insert(parts);
   group_.spawn(watch(parts));
   group_.spawn(drain(parts));
@@ -157,8 +185,54 @@ Task<void> Spawner::Works::watch(std::shared_ptr<Parts> parts) {
          end.si_pid == 0) {
     co_await parts->pidfd.async_wait(Parts::Stream::wait_read, kAwait);
   }
+  parts->is_reaped = true;
+  // It ends by itself only after its tree.
+  if (end.si_code != CLD_EXITED) {
+    log_.warn("a launcher was killed", {{"pid", parts->pid}, {"signal", end.si_status}});
+    if (orphans_) orphans_->suspect(parts->begun_at);
+  }
+  if (orphans_ && orphans_->are_suspected()) {
+    auto ending = end_orphans();
+    co_await std::move(ending);
+  }
   trees_.erase(parts);
   parts->note_gone();
+}
+
+// Of a launcher that we have killed ourselves.
+void Spawner::Works::suspect(std::int64_t begun_at) {
+  if (!orphans_) return;
+  orphans_->suspect(begun_at);
+  group_.spawn(end_orphans());
+}
+
+// Whose orphans they are cannot be told, so several of these at a time do the same work; no
+// look is interrupted by another.
+Task<void> Spawner::Works::end_orphans() {
+  const auto end = std::chrono::steady_clock::now() + kOrphansEndMax;
+  std::int64_t ended = 0;
+  Timer pause(executor_);
+  while (true) {
+    const Orphans::Look found = orphans_->look(launchers());
+    ended += static_cast<std::int64_t>(found.ended);
+    if (found.is_over()) break;
+    if (std::chrono::steady_clock::now() >= end) {
+      log_.warn("processes that a launcher has left do not end",
+                {{"processes", static_cast<std::int64_t>(found.left)}});
+      break;
+    }
+    pause.expires_after(kOrphansLook);
+    co_await pause.async_wait(kAwait);
+  }
+  if (ended > 0) log_.info("processes that a launcher has left were ended", {{"processes", ended}});
+}
+
+std::set<pid_t> Spawner::Works::launchers() const {
+  std::set<pid_t> all;
+  for (const auto& parts : trees_) {
+    if (!parts->is_reaped) all.insert(parts->pid);
+  }
+  return all;
 }
 
 Task<void> Spawner::Works::read_report(std::shared_ptr<Parts> parts) {
@@ -208,6 +282,11 @@ Result<std::unique_ptr<Spawner>> Spawner::make(IoExecutor executor, Options opti
   auto launcher_file = make_launcher_file();
   if (!launcher_file) return std::unexpected(std::move(launcher_file).error());
   auto works = std::make_unique<Works>(executor, options, log, std::move(*launcher_file));
+  if (options.adopts_orphans) {
+    auto orphans = Orphans::adopt();
+    if (!orphans) return std::unexpected(std::move(orphans).error());
+    works->adopt(std::move(*orphans));
+  }
   const auto tried = works->try_out(options.pid_namespace);
   if (!tried) return std::unexpected(tried.error());
   return std::unique_ptr<Spawner>(new Spawner(std::move(works)));

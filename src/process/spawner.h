@@ -19,6 +19,10 @@
 
 namespace clawdforge {
 
+// For what a killed launcher leaves. Then the log says so, and the end of the next tree is
+// reason to try again.
+inline constexpr std::chrono::seconds kOrphansEndMax{10};
+
 // Whether each tree gets a PID namespace of its own, out of which no process can slip.
 enum class PidNamespace { automatic, on, off };
 
@@ -36,6 +40,9 @@ class Spawner {
     std::size_t tail_bytes_max = 8 * 1024;       // of standard error
     // The soft limit on descriptors that children get; none: ours.
     std::optional<std::uint64_t> descriptors_soft;
+    // Makes this process a subreaper, so that what a killed launcher leaves is ended too. For a
+    // process whose children are all started by one Spawner: what else it starts, this would kill.
+    bool adopts_orphans = false;
   };
 
   // Blocks for some milliseconds: it makes the launcher's file and tries whether the

@@ -125,14 +125,13 @@ def test_an_agent_of_an_ordinary_user_cannot_write_into_an_attached_file(home, h
     assert_nothing_left(home)
 
 
-def test_a_launcher_that_is_killed_takes_its_namespace_along(home, home_app):
-    if home.env["CLAWDFORGE_PID_NAMESPACE"] != "on":
-        pytest.skip("without a namespace an agent can set its children free by this")
+def test_a_launcher_that_is_killed_takes_its_tree_along(home, home_app):
     tree = Tree(home_app)
     for launcher in children_of(home.process.pid):
         os.kill(launcher, signal.SIGKILL)
     assert_failure(tree.answer(), 502, "agent_lost")
     assert_nothing_left(home)
+    assert len(children_of(home.process.pid)) == 0, "and all are reaped"
 
 
 # The end of the gateway
