@@ -73,11 +73,12 @@ PidNamespace namespace_named(const std::string& word) {
 }
 
 struct Owner {
-  explicit Owner(PidNamespace pid_namespace) {
+  explicit Owner(PidNamespace pid_namespace, bool adopts_orphans = false) {
     ::signal(SIGPIPE, SIG_IGN);
     Spawner::Options options;
     options.pid_namespace = pid_namespace;
     options.kill_grace = std::chrono::milliseconds(200);
+    options.adopts_orphans = adopts_orphans;
     auto made = Spawner::make(io.get_executor(), options, log);
     if (!made) {
       std::fprintf(stderr, "%s\n", made.error().message.c_str());
@@ -107,6 +108,26 @@ int own(const std::vector<std::string>& words) {
   std::fflush(stdout);
   run_to_end(owner.io, read_once(child.get()));
   return 0;
+}
+
+// adopt NAMESPACE SCRIPT MARK: starts it and kills its launcher. Afterwards only what belongs to
+// somebody else is left: an older child, and the tree of another launcher.
+int adopt(const std::vector<std::string>& words) {
+  OtherProcess stranger({"sleep", "1000"}, false);
+  Owner owner(namespace_named(words[1]), true);
+  const auto neighbour = owner.start("sleep 1000 & echo ready; wait", "neighbour");
+  run_to_end(owner.io, read_once(neighbour.get()));
+  const auto child = owner.start(words[2], words[3]);
+  run_to_end(owner.io, read_once(child.get()));
+  if (processes_with(words[3]).size() < 2) return 2;  // this one has the mark, too
+  ::kill(static_cast<pid_t>(child->id().pid), SIGKILL);
+  if (run_to_end(owner.io, child->exit()) != ExitStatus(Unknown{})) return 3;
+  run_to_end(owner.io, wait_until_gone(child.get()));
+  if (processes_with(words[3]) != std::vector{::getpid()}) return 4;
+  if (own_children() != fmt::format("{} {} ", stranger.pid(), neighbour->id().pid)) return 5;
+  if (stranger.wait_status(std::chrono::seconds(0)) || owner.spawner->alive() != 1) return 6;
+  run_to_end(owner.io, stop_spawner(owner.spawner.get()));
+  return neighbour->error_tail().empty() ? 0 : 7;
 }
 
 // hide NAMESPACE MARK: starts a child while nobody may look into this process, as the
@@ -182,7 +203,8 @@ int be_user(const std::vector<std::string>& words) {
 
 int play(const std::vector<std::string>& words) {
   const std::map<std::string, int (*)(const std::vector<std::string>&)> roles = {
-      {"own", own}, {"hide", hide}, {"refuse", refuse}, {"reuse", reuse}, {"be-user", be_user}};
+      {"own", own},       {"adopt", adopt}, {"hide", hide},
+      {"refuse", refuse}, {"reuse", reuse}, {"be-user", be_user}};
   return roles.at(words[0])(words);
 }
 

@@ -96,6 +96,16 @@ TEST_P(TreeEndTest, LeavesNothingWhenTheOwnerIsKilled) {
   }
 }
 
+TEST_P(TreeEndTest, LeavesNothingWhenItsLauncherIsKilled) {
+  const std::string wanted = GetParam() == PidNamespace::on ? "on" : "off";
+  for (const Stubborn& stubborn : kStubborn) {
+    SCOPED_TRACE(stubborn.name);
+    OtherProcess owner(in_role({"adopt", wanted, stubborn.script, mark}), false);
+    EXPECT_EQ(owner.wait_status(), 0);
+    EXPECT_TRUE(processes_with(mark).empty());
+  }
+}
+
 TEST_P(TreeEndTest, TakesNoLongerThanThePoliteNeed) {
   make_spawner(seconds(60));
   const auto begin = std::chrono::steady_clock::now();

@@ -306,7 +306,7 @@ class Check:
     def memory(self):
         """A session wakes with its conversation."""
         found = [session for app in self.apps_there() for session in app.open_sessions()
-                 if session.prompts and session.agent in ("demo", "fake")]
+                 if session.prompts and session.agent in ("demo", "fake", "acpx")]
         for session in self.choice.sample(found, min(len(found), WOKEN_MAX)):
             recall = ("what do you remember" if session.agent == "demo" else '[{"recall": true}]')
             answer = client.call(self.gateway, session.app.token, f"POST {session.path}/turn",
@@ -322,7 +322,7 @@ class Check:
             self.remembers(session, answer.body["text"])
 
     def remembers(self, session, text):
-        if session.agent == "fake":
+        if session.agent in ("fake", "acpx"):
             heard = json.loads(text)
         else:
             heard = [line.partition(". ")[2] for line in text.split("\n")]

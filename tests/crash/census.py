@@ -1,11 +1,13 @@
 """Who is there: processes by their parents, directories by their rows."""
 import contextlib
 import os
+import select
 import signal
 import sqlite3
 
-from agents import processes_below
+from agents import children_of, processes_below
 
+END_SECONDS_MAX = 3
 
 def parent_of(pid):
     """Of a process that has ended there is none, reaped or not."""
@@ -50,15 +52,36 @@ def unowned(gateway):
     return {pid for pid in ours(gateway) if not is_below(pid, own)}
 
 
-def kill_one_agent(gateway, choice):
-    """SIGKILL to an agent, a child of one, or a launcher; whether there was one. The process is
-    held by a descriptor while it is looked at, so that it cannot be another by then."""
+def is_launcher(pid):
+    return argv_of(pid).startswith(b"cf-launcher\0")
+
+
+def orphans(gateway):
+    """Children of the gateway that are none of its launchers: those of launchers that were killed.
+    One that is only being started still looks like the gateway itself."""
     own = gateway.process.pid
-    found = sorted(ours(gateway) - {own})
+    return {pid for pid in children_of(own) if parent_of(pid) is not None
+            and not is_launcher(pid) and argv_of(pid) not in (b"", argv_of(own))}
+
+
+def kill_one_agent(gateway, choice):
+    """SIGKILL to an agent, or a child of one; whether there was one."""
+    found = ours(gateway) - {gateway.process.pid}
+    return kill_one(gateway, choice, [pid for pid in found if not is_launcher(pid)])
+
+
+def kill_one_launcher(gateway, choice):
+    return kill_one(gateway, choice, list(filter(is_launcher, children_of(gateway.process.pid))))
+
+
+def kill_one(gateway, choice, found):
+    """The process is held by a descriptor while it is looked at, so that it cannot be another by
+    then. Waits until it has ended."""
+    own = gateway.process.pid
     if not found:
         return False
     try:
-        handle = os.pidfd_open(choice.choice(found))
+        handle = os.pidfd_open(choice.choice(sorted(found)))
     except ProcessLookupError:
         return False
     try:
@@ -67,6 +90,7 @@ def kill_one_agent(gateway, choice):
         if pid <= 1 or not is_below(pid, own):
             return False
         signal.pidfd_send_signal(handle, signal.SIGKILL)
+        select.select([handle], [], [], END_SECONDS_MAX)
         return True
     except ProcessLookupError:
         return False

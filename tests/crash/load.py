@@ -11,7 +11,8 @@ from record import CLOSING, App, Figures, Findings, Run, Session, Upload
 AGENTS = ("demo", "demo", "fake")
 # What becomes of work whose agent, or its launcher, was killed.
 AGENT_DEATHS = {"agent_exited", "agent_signal", "agent_exit", "agent_silent", "agent_nonsense",
-                "agent_lost", "agent_not_started", "agent_not_reading", "agent_protocol"}
+                "agent_lost", "agent_not_started", "agent_not_reading", "agent_protocol",
+                "acpx_queue"}
 WEIGHTS = {"turn": 14, "streamed_turn": 12, "cut_stream": 8, "two_turns": 4, "cancelled_turn": 5,
            "asked_turn": 6, "create": 7, "close": 3, "close_while_busy": 1, "run": 5,
            "left_run": 1, "upload": 5, "mint": 5, "rotate": 3, "revoke": 4, "tail": 3, "look": 3}
@@ -22,7 +23,8 @@ class Worker:
     sessions_max = 5
     upload_secs = 3600
 
-    def __init__(self, number, name):
+    def __init__(self, number, name, agents=AGENTS):
+        self.agents = agents
         self.number = number
         self.name = name
         self.apps = []
@@ -183,8 +185,11 @@ class Worker:
         app = self.app()
         if mode is None and len(app.open_sessions()) >= self.sessions_max:
             return self.do_close()
-        agent = self.choice.choice(AGENTS)
-        mode = mode or self.choice.choice(["ask", "approve_all"])
+        # Through acpx nobody can be asked.
+        agents = [agent for agent in self.agents if mode is None or agent != "acpx"]
+        agent = self.choice.choice(agents)
+        if mode is None:
+            mode = "approve_all" if agent == "acpx" else self.choice.choice(["ask", "approve_all"])
         app.lost_creates += 1
         answer = self.call(app.token, "POST /sessions", {"agent": agent, "permission_mode": mode})
         app.lost_creates -= 1
@@ -236,6 +241,8 @@ class Worker:
         session.answers[index] = answer.body
         if answer.status == 200 and prompt is not None:
             session.prompts.append(prompt)
+        if answer.status == 200 and session.agent == "acpx":
+            self.figures["turns done through acpx"] += 1
         self.note("turn")
         return index
 
@@ -335,6 +342,8 @@ class Worker:
         if end[1] == "done":
             self.findings.check(end[2]["stop_reason"] == "end_turn", f"session {session.id}: {end}")
             session.prompts.append(prompt)
+            if session.agent == "acpx":
+                self.figures["turns done through acpx"] += 1
             return
         is_death = self.are_agents_killed and end[2]["code"] in AGENT_DEATHS
         self.findings.check(is_death, f"session {session.id}: {end}")

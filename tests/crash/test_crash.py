@@ -12,11 +12,11 @@ import time
 import pytest
 
 from after import Check
-from census import check_file, kill_one_agent, unowned
+from census import check_file, kill_one_agent, kill_one_launcher, orphans, unowned
 from gateway import SANITIZED, SECONDS_MAX, Gateway, run_program, wait_until
-from load import Worker
+from load import AGENTS, Worker
 from record import Figures, Findings
-from sessions import session_options
+from sessions import agent_table, session_options
 
 ROUNDS = int(os.environ.get("CRASH_ROUNDS", "20"))
 SEED = int(os.environ.get("CRASH_SEED", "1"))
@@ -35,11 +35,13 @@ class Life:
 
     def __init__(self, place, seed):
         self.seed = seed
-        # Every fourth life does without namespaces, where the launchers do all by themselves.
+        # Every fourth life does without namespaces, where the kernel does not help.
         namespace = "off" if seed % 4 == 3 else "auto"
-        options = session_options(place, pid_namespace=namespace, **SETTINGS)
+        options = session_options(place, more=agent_table("acpx", [], kind="acpx"),
+                                  pid_namespace=namespace, **SETTINGS)
         self.gateway = Gateway(place / "gateway", **options)
-        self.workers = [Worker(number, "crash") for number in range(WORKERS)]
+        self.workers = [Worker(number, "crash", (*AGENTS, "acpx"))
+                        for number in range(WORKERS)]
         self.findings = Findings()
         self.figures = Figures()
         self.round = 0
@@ -56,6 +58,7 @@ class Life:
             if self.gateway.process is not None:
                 self.gateway.kill()
             wait_until(lambda: not unowned(self.gateway), "all processes are gone")
+            self.gateway.remove_sockets()
 
     def one_round(self):
         choice = random.Random(f"{self.seed}/{self.round}")
@@ -80,7 +83,7 @@ class Life:
         if are_agents_killed:
             for _ in range(choice.randint(1, 4)):
                 time.sleep(max(0.0, end - time.monotonic()) * choice.random() * 0.7)
-                self.figures["agents killed"] += kill_one_agent(self.gateway, choice)
+                self.disturb(choice)
         time.sleep(max(0.0, end - time.monotonic()))
         self.gateway.kill()
         self.figures["kills under load"] += 1
@@ -90,6 +93,14 @@ class Life:
             worker.findings.all = []
             self.figures.update(worker.figures)
             worker.figures.clear()
+
+    def disturb(self, choice):
+        if choice.random() < 0.5:
+            self.figures["agents killed"] += kill_one_agent(self.gateway, choice)
+        elif kill_one_launcher(self.gateway, choice):
+            self.figures["launchers killed"] += 1
+            # Before the gateway is killed as well: nobody could find them then.
+            self.wait_for(orphans, "that a killed launcher has left")
 
     def kill_a_start(self, choice):
         self.gateway.spawn()
@@ -105,10 +116,13 @@ class Life:
 
     def wait_for_orphans(self):
         """Nothing of an earlier process of the gateway lives on."""
+        self.wait_for(unowned, "that nobody owns")
+
+    def wait_for(self, those, what):
         end = time.monotonic() + OWNERLESS_SECONDS_MAX * SLOWNESS
-        while left := unowned(self.gateway):
+        while left := those(self.gateway):
             if time.monotonic() > end:
-                self.findings.add(f"processes that nobody owns: {sorted(left)}")
+                self.findings.add(f"processes {what}: {sorted(left)}")
                 return
             time.sleep(0.01)
 
