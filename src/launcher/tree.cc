@@ -91,7 +91,7 @@ void Tree::start() {
 
 void Tree::become_program(int failure, Answer launcher) {
   // If we are killed, at least the program does not go on. Within a namespace the kernel
-  // sees to that for all of it.
+  // sees to that for all of it; without one the gateway gets what is left, if it lives.
   Answer answer = call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
   if (answer < 0) fail_as_program(failure, "death-signal", answer);
   if (call(SYS_getppid) != launcher) end_process(1);  // it was killed before that

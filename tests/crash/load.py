@@ -181,13 +181,23 @@ class Worker:
 
     # Sessions
 
-    def do_create(self, mode=None):
+    def begin_with(self, gateway, seed, agent):
+        """Before the load: a session that has had a turn, of an agent that takes long to start."""
+        self.gateway = gateway
+        self.choice = random.Random(f"{seed}/{self.number}")
+        self.are_agents_killed = False
+        session = self.do_create("approve_all", agent)
+        answer = self.send_turn(session, {"prompt": "to begin with"}).answer()
+        self.check_turn(answer, None, "a first turn")
+        self.settle(session, answer, "to begin with")
+
+    def do_create(self, mode=None, agent=None):
         app = self.app()
         if mode is None and len(app.open_sessions()) >= self.sessions_max:
             return self.do_close()
         # Through acpx nobody can be asked.
-        agents = [agent for agent in self.agents if mode is None or agent != "acpx"]
-        agent = self.choice.choice(agents)
+        agent = agent or self.choice.choice([name for name in self.agents
+                                             if mode is None or name != "acpx"])
         if mode is None:
             mode = "approve_all" if agent == "acpx" else self.choice.choice(["ask", "approve_all"])
         app.lost_creates += 1
@@ -226,6 +236,7 @@ class Worker:
 
     def send_turn(self, session, body):
         session.is_touched = True
+        self.figures["turns asked of acpx"] += session.agent == "acpx"
         session.lost_turns += 1
         return client.send(self.gateway, session.app.token, f"POST {session.path}/turn", body)
 
@@ -241,8 +252,7 @@ class Worker:
         session.answers[index] = answer.body
         if answer.status == 200 and prompt is not None:
             session.prompts.append(prompt)
-        if answer.status == 200 and session.agent == "acpx":
-            self.figures["turns done through acpx"] += 1
+        self.figures["turns done through acpx"] += answer.status == 200 and session.agent == "acpx"
         self.note("turn")
         return index
 
@@ -297,6 +307,7 @@ class Worker:
     def begin_stream(self, session, prompt):
         """A streamed turn: the stream and the turn's index."""
         session.is_touched = True
+        self.figures["turns asked of acpx"] += session.agent == "acpx"
         session.lost_turns += 1
         stream = client.stream_turn(self.gateway, session.app.token, session.id,
                                     {"prompt": prompt})
@@ -342,8 +353,7 @@ class Worker:
         if end[1] == "done":
             self.findings.check(end[2]["stop_reason"] == "end_turn", f"session {session.id}: {end}")
             session.prompts.append(prompt)
-            if session.agent == "acpx":
-                self.figures["turns done through acpx"] += 1
+            self.figures["turns done through acpx"] += session.agent == "acpx"
             return
         is_death = self.are_agents_killed and end[2]["code"] in AGENT_DEATHS
         self.findings.check(is_death, f"session {session.id}: {end}")

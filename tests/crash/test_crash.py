@@ -22,6 +22,7 @@ ROUNDS = int(os.environ.get("CRASH_ROUNDS", "20"))
 SEED = int(os.environ.get("CRASH_SEED", "1"))
 ROUNDS_PER_LIFE = 10
 WORKERS = 5
+ACPX_WORKERS = 2  # that have a session through acpx from the beginning
 LOAD_SECONDS = (0.005, 0.4)
 START_SECONDS = (0.0, 0.12)  # a start takes longer than this, so that most kills hit one
 OWNERLESS_SECONDS_MAX = 3.0
@@ -49,6 +50,8 @@ class Life:
     def play(self, rounds):
         self.gateway.start()
         try:
+            for worker in self.workers[:ACPX_WORKERS]:
+                worker.begin_with(self.gateway, self.seed, "acpx")
             for self.round in range(1, rounds + 1):
                 self.one_round()
                 self.complain()

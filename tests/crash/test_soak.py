@@ -11,7 +11,7 @@ import time
 import pytest
 
 from agents import descriptors
-from census import is_below, kill_one_agent, ledger_of, ours, unowned
+from census import is_below, kill_one_agent, kill_one_launcher, ledger_of, ours, unowned
 from gateway import PROGRAM, Gateway, run_program, wait_until
 from load import Worker
 from record import Figures
@@ -138,7 +138,8 @@ def play(gateway, workers):
                    if time.monotonic() > seen + OWNERLESS_SECONDS_MAX]
         workers[0].findings.check(not overdue, f"processes that nobody owns: {overdue}")
         if time.monotonic() > next_kill:
-            kills += kill_one_agent(gateway, choice)
+            kill = choice.choice([kill_one_agent, kill_one_launcher])
+            kills += kill(gateway, choice)
             next_kill = time.monotonic() + KILL_SECONDS
         time.sleep(SAMPLE_SECONDS)
     for worker in workers:
