@@ -123,7 +123,7 @@ def test_a_launcher_killed_during_a_turn_leaves_nothing(home, new_crowd, tmp_pat
     assert (row["state"], row["code"]) == ("failed", "agent_exited") and row["ended_at"]
     assert [event["event"] for event in journal(home, lodger.session)].count("failed") == 1
     assert audit(home, lodger.session).count("turn") == 1
-    assert gauge(home, "clawdforge_agents_running") == 1
+    wait_until(lambda: gauge(home, "clawdforge_agents_running") == 1, "its place is free")
     line, = killings(home)
     assert (line["level"], line["pid"], line["signal"]) == ("warn", lodger.launcher, 9)
     assert_turn(lodger.session.turn("hello"), resumed=True)
@@ -137,8 +137,8 @@ def test_a_launcher_killed_while_its_session_idles_leaves_nothing(home, new_crow
     assert_only_children(home, neighbour.launcher)
     neighbour.assert_untouched()
     wait_until(lambda: not lodger.session.state()["live"], "it sleeps")
-    assert lodger.session.row()["process_pid"] is None
-    assert gauge(home, "clawdforge_agents_running") == 1
+    wait_until(lambda: lodger.session.row()["process_pid"] is None, "its mark is gone")
+    wait_until(lambda: gauge(home, "clawdforge_agents_running") == 1, "its place is free")
     assert_turn(lodger.session.turn("hello"), resumed=True)
 
 

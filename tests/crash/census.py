@@ -57,8 +57,9 @@ def is_launcher(pid):
 
 
 def orphans(gateway):
-    """Children of the gateway that are none of its launchers: those of launchers that were killed.
-    One that ends while we look counts: what was below it may be a child since then."""
+    """Children of the gateway that are none of its launchers: those of launchers that were killed. A
+    launcher that is only being started still looks like the gateway. One that ends while we look
+    counts: what was below it may be a child since then."""
     own = gateway.process.pid
     return {pid for pid in children_of(own) if not is_launcher(pid)
             and (argv_of(pid) != argv_of(own) or not argv_of(pid))}
