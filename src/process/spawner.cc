@@ -89,7 +89,7 @@ class Spawner::Works {
                         .descriptors_soft = options.descriptors_soft},
         group_(executor) {}
 
-  void adopt(Orphans orphans) { orphans_ = std::move(orphans); }
+  void adopt(Orphans orphans) { orphans_ = std::make_unique<Orphans>(std::move(orphans)); }
   Result<void> try_out(PidNamespace wanted);
   Result<std::unique_ptr<Child>> spawn(const ChildPlan& plan);
   Task<void> stop();
@@ -113,7 +113,7 @@ class Spawner::Works {
   const OwnedDescriptor launcher_file_;
   LaunchOptions launch_options_;
   std::set<std::shared_ptr<Parts>> trees_;
-  std::optional<Orphans> orphans_;
+  std::unique_ptr<Orphans> orphans_;  // none: they are not adopted
   bool is_stopping_ = false;
   TaskGroup group_;
 };
