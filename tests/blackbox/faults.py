@@ -16,7 +16,8 @@ from gateway import REPO, wait_until
 from sessions import query, session_options, session_rows
 
 PLACES = ("write_errno", "sync_millis", "hold", "held", "scope", "write_nth", "writes",
-          "descriptor_nth", "descriptors", "fired", "clock_seconds", "spawn_errno", "open_errno")
+          "descriptor_nth", "descriptors", "fired", "clock_seconds", "spawn_errno", "open_errno",
+          "signals_lost")
 LEDGER, UPLOADS = 1, 2
 BROKEN_CODES = {"ledger_unavailable", "ledger_stalled", "no_resources", "workspace_unavailable",
                 "disk_busy", "disk_full", "out_of_memory", "internal"}

@@ -4,10 +4,12 @@ import os
 import pathlib
 import signal
 import subprocess
+import time
 
 import pytest
 
 from agents import App, assert_success, processes_below, rows, run_dirs
+from faults import new_faulty, shim
 from gateway import PROGRAM, clean_environment, wait_until
 from sessions import (Session, Talker, assert_turn, audit, change, is_alive, journal, query,
                       session_dirs, session_options, turn_rows)
@@ -16,6 +18,7 @@ from streams import assert_one_apart, tail
 OTHER_BOOT = "5f0c2a0e-0000-4000-8000-000000000000"
 NOTHING = {"runs": 0, "turns": 0, "sessions_never_made": 0, "process_trees": 0,
            "process_trees_stuck": 0, "directories": 0, "upload_files": 0, "upload_rows": 0}
+LEFTOVERS_END_SECONDS = 10
 TREE_GRACES = {"kill_grace_ms": 200, "cancel_grace_ms": 200}
 
 
@@ -119,6 +122,26 @@ def test_a_leftover_that_does_not_listen_is_killed_with_what_it_has_started(gate
     gateway.start()
     assert left.wait() == -signal.SIGKILL
     assert not any(map(is_alive, below))
+
+
+def test_a_leftover_that_cannot_be_ended_is_told_and_does_not_keep_it_from_starting(
+        new_faulty, bystander):
+    """Such as one that waits for a disk which never answers."""
+    gateway, faults = new_faulty(**TREE_GRACES)
+    left = bystander()
+    assert gateway.stop() == 0
+    claim_run(gateway, left.pid, start_time(left.pid), boot_id())
+    begun = time.monotonic()
+    with faults.set(signals_lost=1):
+        gateway.start()
+    assert time.monotonic() - begun >= LEFTOVERS_END_SECONDS, "it has tried"
+    assert left.poll() is None
+    shown, lines = recovered(gateway)
+    assert shown == {**NOTHING, "runs": 1, "process_trees_stuck": 1} == lines[-1]
+    told = [line for line in gateway.log_lines()
+            if line["message"] == "a process of an earlier life does not end"]
+    assert [(line["level"], line["pid"]) for line in told] == [("warn", left.pid)]
+    assert_success(App(gateway).run({"result": "well"}), "well")
 
 
 def test_rows_of_nonsense_keep_nobody_from_starting(gateway, bystander):

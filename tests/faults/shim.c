@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -36,6 +37,7 @@ enum {
   kClockSeconds,   // added to the time of day
   kSpawnErrno,     // starting a program fails so
   kOpenErrno,      // opening to write, or making a directory, below the data directory fails so
+  kSignalsLost,    // while this is 1, no process can be ended: signals by descriptor get lost
   kPlaces,
 };
 
@@ -183,6 +185,10 @@ int fcntl(int file, int command, ...) {
 }
 int pidfd_open(pid_t pid, unsigned flags) {
   return descriptor_fails() ? -1 : (int)syscall(SYS_pidfd_open, pid, flags);
+}
+int pidfd_send_signal(int process, int number, siginfo_t* more, unsigned flags) {
+  if (value(kSignalsLost) != 0) return 0;
+  return (int)syscall(SYS_pidfd_send_signal, process, number, more, flags);
 }
 int accept(int file, struct sockaddr* address, socklen_t* size) {
   return descriptor_fails() ? -1 : (int)syscall(SYS_accept, file, address, size);
