@@ -92,6 +92,7 @@ Task<std::optional<AgentFailure>> LiveSession::take_place() {
   if (!place_->is_granted()) house_.make_room();
   auto waiting = place_->settled();
   co_await std::move(waiting);
+  if (place_->is_displaced()) co_return failure_from(Pool::full().error());
   if (!place_->is_granted()) co_return never_started();
   if (running_) running_->has_place = true;
   co_return std::nullopt;
