@@ -9,7 +9,10 @@
 namespace clawdforge {
 
 AcpAgent::AcpAgent(std::unique_ptr<Child> child, Setup setup)
-    : setup_(std::move(setup)), pipe_(std::move(child), setup_) {}
+    : setup_(std::move(setup)),
+      pipe_(std::move(child), setup_),
+      line_shown_(setup_.gauges.line_bytes),
+      early_shown_(setup_.gauges.early_bytes) {}
 
 void AcpAgent::send(std::string line) { pipe_.send(line.append("\n")); }
 
@@ -17,6 +20,7 @@ void AcpAgent::send(std::string line) { pipe_.send(line.append("\n")); }
 
 // False: nothing comes any more.
 Task<bool> AcpAgent::read_more() {
+  line_shown_.set(reader_.held_bytes());
   auto reading = pipe_.read();
   auto piece = co_await std::move(reading);
   if (!piece) {
@@ -45,6 +49,7 @@ Task<AgentNews> AcpAgent::next() {
   const AgentPipe::Presence presence(pipe_);
   AgentNews news;
   news.events = std::exchange(early_, {});
+  early_shown_.set(0);
   news.is_early = !news.events.empty();
   while (news.events.empty() && !death_) {
     while (auto message = next_message()) take(std::move(*message), news.events);

@@ -86,6 +86,7 @@ class AcpAgent final : public SessionAgent {
   const Setup setup_;
   AgentPipe pipe_;
   LineReader reader_;
+  GaugeShare line_shown_;
   std::int64_t last_id_ = 0;
 
   Conversation conversation_;
@@ -104,6 +105,7 @@ class AcpAgent final : public SessionAgent {
 
   std::vector<AgentEvent> early_;  // said before open() returned
   std::size_t early_bytes_ = 0;
+  GaugeShare early_shown_;
   std::size_t skipped_lines_ = 0;
   std::optional<AgentFailure> death_;
 };

@@ -450,8 +450,33 @@ on["session/prompt"] = prompt
 TEST_F(AcpAgentTest, EndsAnAgentThatDoesNotRead) {
   start("on['session/new'] = lambda m: (reply(m, {'sessionId': 's1'}), time.sleep(600))\n");
   ASSERT_TRUE(open());
-  agent_->begin_turn(std::string(kAgentOutboxBytesMax, 'x'));
+  agent_->begin_turn(std::string(kAgentOutboxBytesMax / 2, 'x'));
+  EXPECT_GT(static_cast<std::size_t>(gauges_.outbox_bytes->value()), kAgentOutboxBytesMax / 2);
+  agent_->begin_turn(std::string(kAgentOutboxBytesMax / 2, 'x'));
   EXPECT_EQ(rest_of_turn().death.value().code, "agent_not_reading");
+  end_agent();
+  EXPECT_EQ(gauges_.outbox_bytes->value(), 0);
+}
+
+TEST_F(AcpAgentTest, AnswersAQuestionTooManyAsCancelled) {
+  start(R"py(
+def prompt(m):
+    for i in range(257):
+        say({"jsonrpc": "2.0", "id": "q%d" % i, "method": "session/request_permission",
+             "params": {"sessionId": "s1", "toolCall": {"toolCallId": "t"}, "options": []}})
+    answer = wait_for_line()
+    text(json.dumps([answer["id"], answer["result"]]))
+    reply(m, {"stopReason": "end_turn"})
+on["session/prompt"] = prompt
+)py");
+  ASSERT_TRUE(open());
+  const Turn held = turn();
+  EXPECT_EQ(held.text, R"(["q256", {"outcome": {"outcome": "cancelled"}}])");
+  const auto is_open = [](const AgentEvent& event) {
+    return event.question && !event.question->is_answered;
+  };
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count_if(held.events, is_open)),
+            kAgentQuestionsMax);
 }
 
 Task<void> stop_later(AcpAgent* agent, std::filesystem::path mark) {

@@ -98,6 +98,7 @@ class AcpTest : public testing::Test {
     end_agent();
     std::filesystem::remove(root_ / "work" / "log");
     if (setup.spec.name.empty()) setup.spec.name = "scripted";
+    setup.gauges = gauges_;
     setup.spec.install_hint = "Install it.";
     setup.spec.login_hint = "Log in.";
     auto child = spawner_->spawn({.argv = std::move(argv),
@@ -158,6 +159,8 @@ class AcpTest : public testing::Test {
 
   IoContext io_;
   Log log_{LogLevel::error, LogFormat::text};
+  Metrics metrics_;
+  const AgentGauges gauges_ = AgentGauges::in(metrics_);
   std::filesystem::path root_;
   std::unique_ptr<Spawner> spawner_;
   std::unique_ptr<AcpAgent> agent_;

@@ -76,6 +76,7 @@ void AcpAgent::take_early(AcpMessage message) {
   const std::size_t before = early_.size();
   take(std::move(message), early_);
   if (early_.size() > before) early_bytes_ += bytes;
+  early_shown_.set(early_bytes_);
 }
 
 Task<AcpAgent::Step> AcpAgent::open_in_steps() {

@@ -185,13 +185,16 @@ on["session/set_config_option"] = choose_loudly
   Conversation conversation;
   conversation.model = "m2";
   ASSERT_TRUE(open(conversation));
+  const auto shown = static_cast<std::size_t>(gauges_.early_bytes->value());
   const AgentNews news = next();
+  EXPECT_EQ(gauges_.early_bytes->value(), 0);
   ASSERT_FALSE(news.events.empty());
   EXPECT_THAT(news.events[0].json, HasSubstr("available_commands_update"));
   std::size_t bytes = 0;
   for (const AgentEvent& event : news.events) bytes += event.json.size();
   EXPECT_GT(bytes, kAgentEarlyBytesMax / 2);
   EXPECT_LE(bytes, kAgentEarlyBytesMax);
+  EXPECT_EQ(shown, bytes);
 }
 
 TEST(AcpFailure, TellsTheKindsOfErrorApart) {

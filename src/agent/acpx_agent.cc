@@ -11,7 +11,9 @@
 namespace clawdforge {
 
 AcpxAgent::AcpxAgent(std::unique_ptr<Child> host, Setup setup)
-    : setup_(std::move(setup)), pipe_(std::move(host), setup_) {}
+    : setup_(std::move(setup)),
+      pipe_(std::move(host), setup_),
+      line_shown_(setup_.gauges.line_bytes) {}
 
 std::uint32_t AcpxAgent::start(Verb verb, HostOrder order) {
   const std::uint32_t number = ++last_operation_;
@@ -24,6 +26,9 @@ std::uint32_t AcpxAgent::start(Verb verb, HostOrder order) {
 
 // False: nothing comes any more.
 Task<bool> AcpxAgent::read_more() {
+  std::size_t held = frames_.held_bytes();
+  for (const auto& [number, operation] : operations_) held += operation.lines.held_bytes();
+  line_shown_.set(held);
   auto reading = pipe_.read();
   const auto piece = co_await std::move(reading);
   if (piece) frames_.feed(*piece);

@@ -94,6 +94,7 @@ class AcpxAgent final : public SessionAgent {
   bool has_talked_ = false;  // the agent knows something that it could forget
 
   HostFrameReader frames_;
+  GaugeShare line_shown_;
   std::map<std::uint32_t, Operation> operations_;
   std::uint32_t last_operation_ = 0;
   std::uint32_t turn_ = 0;  // the prompt whose turn is under way; zero: none

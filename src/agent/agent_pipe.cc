@@ -22,6 +22,15 @@ constexpr std::size_t kVersionCharacters = 100;
 
 }  // namespace
 
+AgentGauges AgentGauges::in(Metrics& metrics) {
+  return {.outbox_bytes = &metrics.gauge("clawdforge_agent_outbox_bytes",
+                                         "Sent to sessions' agents and not read by them."),
+          .early_bytes = &metrics.gauge("clawdforge_agent_early_bytes",
+                                        "Said by sessions' agents while they are started."),
+          .line_bytes = &metrics.gauge("clawdforge_agent_line_bytes",
+                                       "Messages of sessions' agents that have only begun.")};
+}
+
 std::optional<std::int64_t> AgentSetup::now() const {
   if (clock == nullptr) return std::nullopt;
   return unix_seconds(clock->now());
@@ -40,6 +49,7 @@ AgentPipe::AgentPipe(std::unique_ptr<Child> child, const AgentSetup& setup)
       ended_(child_->executor()),
       farewell_(child_->executor()),
       nudged_(child_->executor()),
+      outbox_shown_(setup.gauges.outbox_bytes),
       tasks_(child_->executor()) {
   deadline_.expires_at(Timer::time_point::max());
   nudged_.expires_at(Timer::time_point::max());
@@ -87,6 +97,7 @@ Task<void> AgentPipe::watch_deadline() {
 void AgentPipe::send(std::string_view bytes) {
   if (trouble_ || is_stopped_) return;
   outbox_.append(bytes);
+  outbox_shown_.set(outbox_.size() + writing_bytes_);
   if (outbox_.size() + writing_bytes_ > kAgentOutboxBytesMax) {
     end_for(agent_failed("agent_not_reading",
                          fmt::format("{} does not read what it is sent.", setup_.spec.name)));
@@ -101,6 +112,7 @@ Task<void> AgentPipe::write_out() {
     auto writing = child_->write(std::exchange(outbox_, {}));
     const auto written = co_await std::move(writing);
     writing_bytes_ = 0;
+    outbox_shown_.set(outbox_.size());
     // It may still have something to say: its output tells how it ended.
     if (!written) co_return;
   }

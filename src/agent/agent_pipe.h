@@ -18,6 +18,7 @@
 
 #include "agent/question.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "base/task_group.h"
 #include "base/timer.h"
 #include "model/agent.h"
@@ -30,6 +31,15 @@ inline constexpr std::size_t kAgentOutboxBytesMax = 64 * 1024 * 1024;
 // How long an agent may take to end by itself when it is told to, or has closed its output.
 inline constexpr std::chrono::milliseconds kAgentWindDownMax{1000};
 
+// What all agents of sessions hold together; each may be null.
+struct AgentGauges {
+  Gauge* outbox_bytes = nullptr;  // sent, and not read by the agent
+  Gauge* early_bytes = nullptr;   // said while the conversation was being opened
+  Gauge* line_bytes = nullptr;    // of messages that have begun and not ended
+
+  static AgentGauges in(Metrics& metrics);
+};
+
 // What is known of a session's agent before its process, whatever it speaks.
 struct AgentSetup {
   AgentSpec spec;
@@ -38,6 +48,7 @@ struct AgentSetup {
   std::string* version = nullptr;               // where to note what the agent calls its version
   std::vector<std::string> secrets;
   std::string boot_id;
+  AgentGauges gauges;
 
   // In Unix seconds; none: there is no clock.
   std::optional<std::int64_t> now() const;
@@ -121,6 +132,7 @@ class AgentPipe {
 
   std::string outbox_;
   std::size_t writing_bytes_ = 0;  // taken out of the outbox and not yet written
+  GaugeShare outbox_shown_;
   bool is_writing_ = false;
   unsigned pieces_ = 0;  // read so far
 

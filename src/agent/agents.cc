@@ -39,7 +39,10 @@ bool is_claude(const AgentSpec& spec) {
 }  // namespace
 
 Agents::Agents(Spawner& spawner, Options options)
-    : spawner_(spawner), options_(std::move(options)), boot_id_(read_boot_id()) {}
+    : spawner_(spawner),
+      options_(std::move(options)),
+      boot_id_(read_boot_id()),
+      gauges_(options_.metrics == nullptr ? AgentGauges{} : AgentGauges::in(*options_.metrics)) {}
 
 const AgentSpec* Agents::find(std::string_view name) const {
   const auto found = std::ranges::find(options_.specs, name, &AgentSpec::name);
@@ -112,7 +115,8 @@ Result<std::unique_ptr<SessionAgent>> Agents::start(const AgentSpec& spec, std::
                    .clock = options_.clock,
                    .version = &versions_[spec.name],
                    .secrets = secrets_in(plan.environment),
-                   .boot_id = boot_id_};
+                   .boot_id = boot_id_,
+                   .gauges = gauges_};
   if (spec.protocol == AgentProtocol::acpx) {
     return std::make_unique<AcpxAgent>(std::move(*child),
                                        AcpxAgent::Setup{std::move(setup), options_.acpx_program});

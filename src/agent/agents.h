@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/agent_pipe.h"
 #include "agent/session_agent.h"
 #include "base/async.h"
 #include "base/clock.h"
@@ -28,6 +29,7 @@ class Agents {
     bool owner_settings = false;                     // the owner's own Claude settings apply too
     std::chrono::milliseconds start_max{60'000};     // for each step of the start
     const Clock* clock = nullptr;  // to read a limit's end by; null: that is not known
+    Metrics* metrics = nullptr;    // to show what agents hold; may be null, else outlives it
   };
 
   Agents(Spawner& spawner, Options options);
@@ -52,6 +54,7 @@ class Agents {
   Spawner& spawner_;
   const Options options_;
   const std::string boot_id_;
+  const AgentGauges gauges_;
   std::map<std::string, std::string, std::less<>> versions_;  // by name, as they last said
 };
 

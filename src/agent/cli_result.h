@@ -42,6 +42,7 @@ class ResultReader {
   const std::optional<CliResult>& result() const { return result_; }
   bool is_too_large() const { return is_too_large_; }
   bool has_output() const;  // anything but white space
+  std::size_t held_bytes() const { return output_.size(); }
 
  private:
   void take_line(std::string_view line);

@@ -26,6 +26,7 @@ class LineReader {
   std::optional<std::string_view> next();
 
   bool is_too_long() const { return is_too_long_; }
+  std::size_t held_bytes() const { return buffer_.size(); }
 
  private:
   const std::size_t bytes_max_;

@@ -68,12 +68,14 @@ Task<void> OneShot::wait_for_end(std::chrono::milliseconds most) {
 }
 
 // Until the result is there, the output has ended, or there is too much of it.
-Task<void> OneShot::read_result(ResultReader* reader) {
+Task<void> OneShot::read_result(ResultReader* reader, GaugeShare* held) {
   while (true) {
     auto reading = child_->read(kReadBytes);
     const auto piece = co_await std::move(reading);
     if (!piece || piece->empty()) break;
-    if (reader->feed(*piece)) co_return;
+    const bool is_done = reader->feed(*piece);
+    held->set(reader->held_bytes());
+    if (is_done) co_return;
   }
   reader->finish();
 }
@@ -83,7 +85,8 @@ Task<OneShotAnswer> OneShot::answer() {
   works_->tasks.spawn(send_prompt());
   works_->tasks.spawn(await_end());
   ResultReader reader;
-  auto reading = read_result(&reader);
+  GaugeShare held(setup_.output_bytes);
+  auto reading = read_result(&reader, &held);
   co_await std::move(reading);
 
   OneShotAnswer answer;
@@ -168,7 +171,14 @@ Result<std::string> write_system_file(const OneShotQuestion& question) {
 }  // namespace
 
 OneShots::OneShots(Spawner& spawner, const Clock& clock, Options options)
-    : spawner_(spawner), clock_(clock), options_(std::move(options)), boot_id_(read_boot_id()) {}
+    : spawner_(spawner),
+      clock_(clock),
+      options_(std::move(options)),
+      boot_id_(read_boot_id()),
+      output_bytes_(options_.metrics == nullptr
+                        ? nullptr
+                        : &options_.metrics->gauge("clawdforge_run_output_bytes",
+                                                   "Printed by the agents of runs so far.")) {}
 
 Result<std::unique_ptr<OneShot>> OneShots::start(OneShotQuestion question) {
   std::string system_file;
@@ -198,7 +208,8 @@ Result<std::unique_ptr<OneShot>> OneShots::start(OneShotQuestion question) {
                                                   .prompt = prompt_text(question),
                                                   .clock = &clock_,
                                                   .secrets = secrets_in(plan.environment),
-                                                  .boot_id = boot_id_});
+                                                  .boot_id = boot_id_,
+                                                  .output_bytes = output_bytes_});
 }
 
 }  // namespace clawdforge

@@ -12,6 +12,7 @@
 
 #include "agent/question.h"
 #include "base/async.h"
+#include "base/metrics.h"
 #include "process/spawner.h"
 
 namespace clawdforge {
@@ -31,6 +32,7 @@ class OneShot {
     const Clock* clock = nullptr;      // to read a limit's end by
     std::vector<std::string> secrets;  // masked in all that it prints, but for its answer
     std::string boot_id;
+    Gauge* output_bytes = nullptr;  // what such programs have printed so far; may be null
   };
 
   OneShot(std::unique_ptr<Child> child, Setup setup);
@@ -56,7 +58,7 @@ class OneShot {
   Task<void> send_prompt();
   Task<void> await_end();
   Task<void> wait_for_end(std::chrono::milliseconds most);
-  Task<void> read_result(ResultReader* reader);
+  Task<void> read_result(ResultReader* reader, GaugeShare* held);
   Task<AgentFailure> fail_without_result(const ResultReader* reader);
   void note_end(OneShotAnswer& answer) const;
 
@@ -75,6 +77,7 @@ class OneShots {
     std::vector<std::string> more_names;             // passed on beyond the allow-list
     std::map<std::string, std::string> set_environment;
     bool owner_settings = false;  // the owner's own settings, plugins and memory apply too
+    Metrics* metrics = nullptr;   // to show how much is held; may be null, else outlives it
   };
 
   OneShots(Spawner& spawner, const Clock& clock, Options options);
@@ -88,6 +91,7 @@ class OneShots {
   const Clock& clock_;
   const Options options_;
   const std::string boot_id_;
+  Gauge* const output_bytes_;
 };
 
 }  // namespace clawdforge

@@ -151,11 +151,13 @@ void Log::write_out() {
   for (;;) {
     {
       Lock lock(mutex_);
+      writing_bytes_ = 0;
       while (lines_.empty() && !is_ending_) filled_.wait(mutex_);
       if (lines_.empty()) return;
       if (!is_ending_) filled_.wait_for(mutex_, kGather);
       lines.clear();
       lines.swap(lines_);
+      writing_bytes_ = lines.size();
     }
     std::string_view rest = lines;
     while (!rest.empty() && may_write()) {
@@ -168,6 +170,8 @@ void Log::write_out() {
       if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (count <= 0) break;  // nobody reads us; there is no other place to complain
       rest.remove_prefix(static_cast<std::size_t>(count));
+      const Lock lock(mutex_);
+      writing_bytes_ = rest.size();
     }
     if (!rest.empty()) {
       const Lock lock(mutex_);
@@ -185,6 +189,11 @@ bool Log::may_write() {
     if (is_ending_) waited += kStallLook;
   }
   return false;
+}
+
+std::size_t Log::waiting_bytes() const {
+  const Lock lock(mutex_);
+  return lines_.size() + writing_bytes_;
 }
 
 std::int64_t Log::lines_dropped() const {

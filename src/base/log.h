@@ -4,6 +4,7 @@
 // from any thread. One of the two files with a mutex.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -47,6 +48,8 @@ class Log {
     write(LogLevel::error, message, fields);
   }
 
+  // Bytes that wait to be written, those in the writer's hands included.
+  std::size_t waiting_bytes() const;
   // Lines given up because stderr was too slow.
   std::int64_t lines_dropped() const;
 
@@ -58,7 +61,8 @@ class Log {
   const LogFormat format_;
   mutable Mutex mutex_;
   Condition filled_;
-  std::string lines_ GUARDED_BY(mutex_);  // not yet written
+  std::string lines_ GUARDED_BY(mutex_);              // not yet written
+  std::size_t writing_bytes_ GUARDED_BY(mutex_) = 0;  // taken out of lines_ by the writer
   std::int64_t lines_dropped_ GUARDED_BY(mutex_) = 0;
   bool is_ending_ GUARDED_BY(mutex_) = false;
   std::thread writer_;  // the last member: it uses all others

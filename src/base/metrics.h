@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -29,6 +30,26 @@ class Gauge {
 
  private:
   std::atomic<std::int64_t> value_ = 0;
+};
+
+// What one owner adds to a gauge that sums over many owners; taken back when it dies. The
+// gauge, if there is one, outlives it. Used by one thread.
+class GaugeShare {
+ public:
+  explicit GaugeShare(Gauge* gauge) : gauge_(gauge) {}
+  ~GaugeShare() { set(0); }
+  GaugeShare(const GaugeShare&) = delete;
+  GaugeShare& operator=(const GaugeShare&) = delete;
+
+  void set(std::size_t amount) {
+    const auto now = static_cast<std::int64_t>(amount);
+    if (gauge_ != nullptr && now != shown_) gauge_->add(now - shown_);
+    shown_ = now;
+  }
+
+ private:
+  Gauge* const gauge_;
+  std::int64_t shown_ = 0;
 };
 
 // Durations in seconds, in fixed buckets from 50 microseconds to 10 seconds.

@@ -22,6 +22,23 @@ TEST(Metrics, GivesTheSameSeriesForTheSameNameAndLabels) {
   EXPECT_EQ(&first, &metrics.counter("n", "h", {{"a", "1"}}));
 }
 
+TEST(GaugeShare, AddsUpWithOthersAndIsTakenBack) {
+  Gauge gauge;
+  GaugeShare stays(&gauge);
+  stays.set(5);
+  {
+    GaugeShare goes(&gauge);
+    goes.set(100);
+    goes.set(30);
+    EXPECT_EQ(gauge.value(), 35);
+    stays.set(2);
+    EXPECT_EQ(gauge.value(), 32);
+  }
+  EXPECT_EQ(gauge.value(), 2);
+  GaugeShare unseen(nullptr);
+  unseen.set(7);
+}
+
 TEST(Histogram, CountsUpToEachBound) {
   Metrics metrics;
   Histogram& histogram = metrics.durations("took_seconds", "Time.", {{"r", "x"}});

@@ -153,6 +153,7 @@ OneShots::Options Gateway::one_shot_options() const {
   options.demo_program = around_.own_program;
   options.environment = around_.environment;
   options.owner_settings = around_.config.claude_owner_settings;
+  options.metrics = &around_.metrics;
   if (const auto table = around_.config.agents.find("claude");
       table != around_.config.agents.end()) {
     options.more_names = table->second.env;
@@ -172,6 +173,7 @@ Agents::Options Gateway::agents_options() const {
   options.demo_program = around_.own_program;
   options.environment = around_.environment;
   options.owner_settings = around_.config.claude_owner_settings;
+  options.metrics = &around_.metrics;
   options.clock = &around_.clock;
   options.start_max = around_.config.agent_start_timeout;
   return options;
@@ -363,8 +365,12 @@ Task<void> Gateway::keep_telling() {
   }
 }
 
-// What could not be removed when its time had come.
+// What could not be removed when its time had come. Behind what the sweep before has asked
+// for, so that it does not pile up in front of a disk that is slow or stuck.
 Async<void> Gateway::tidy_disk() {
+  auto asking = around_.disk.call([]() -> Result<void> { return {}; });
+  const auto answered = co_await std::move(asking);
+  if (!answered) co_return std::unexpected(answered.error());
   run_dirs_.remove_again();
   session_dirs_.remove_again();
   upload_files_.remove_again();
@@ -382,12 +388,17 @@ void Gateway::show_depths() {
   show("clawdforge_runs_unsettled", "Ended runs whose rows do not say so yet.", runs_.unsettled());
   show("clawdforge_turns_waiting", "Turns that wait behind another one.", load.turns_waiting);
   show("clawdforge_permissions_open", "Questions that wait for an answer.", load.questions_open);
+  show("clawdforge_answer_bytes", "Gathered for the answers of turns.", load.answer_bytes);
   show("clawdforge_journal_waiting_bytes", "Events on their way to the ledger.",
        load.journal_bytes);
   show("clawdforge_event_readers", "Streams of events.", load.readers);
   show("clawdforge_feed_bytes", "Events kept in memory for readers.", load.feed_bytes);
   show("clawdforge_sessions_undropped", "Sessions that were not made and still have a row.",
        load.undropped);
+  show("clawdforge_log_waiting_bytes", "Log lines that wait to be written.",
+       around_.log.waiting_bytes());
+  show("clawdforge_removals_waiting", "Directories and files that could not be removed yet.",
+       run_dirs_.unremoved() + session_dirs_.unremoved() + upload_files_.unremoved());
   show("clawdforge_http_requests_busy", "Requests that are being read, handled or answered.",
        server_.busy());
 }

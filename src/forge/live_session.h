@@ -39,6 +39,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
     const SessionOptions& options;
     TaskGroup& tasks;
     Pool& places;
+    Counter& lines_skipped;                            // of agents, because they were no message
     std::function<void()> make_room;                   // somebody waits for a place
     std::function<void(const LiveSession&)> on_quiet;  // nothing is under way any more
   };
@@ -56,6 +57,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   bool is_quiet() const;
   std::size_t waiting_turns() const { return waiting_.size(); }
   std::size_t waiting_bytes() const { return journal_.waiting_bytes(); }  // of its journal
+  std::size_t answer_bytes() const { return running_ ? running_->held_bytes() : 0; }
 
   // Starts its agent for the first time. Not for a turn: the caller bounds it by interrupt().
   Task<std::optional<AgentFailure>> start(AuditEvent created);

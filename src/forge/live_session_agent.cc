@@ -156,12 +156,7 @@ Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
     try {
       auto listening = agent->next();
       AgentNews news = co_await std::move(listening);
-      if (news.skipped_lines > 0) {
-        around_.metrics
-            .counter("clawdforge_agent_lines_skipped_total",
-                     "Lines of sessions' agents that were no message.")
-            .increment(static_cast<std::int64_t>(news.skipped_lines));
-      }
+      house_.lines_skipped.increment(static_cast<std::int64_t>(news.skipped_lines));
       if (agent == agent_ && news.is_resumed && running_ && running_->is_begun) {
         // An agent that has never been asked anything has nothing to forget.
         running_->is_resumed = *news.is_resumed || running_->index == 1;

@@ -82,6 +82,12 @@ void LiveTurn::forget_events() {
 void LiveTurn::stop_collecting() {
   is_collecting_ = false;
   events_ = {};
+  events_bytes_ = 0;
+}
+
+std::size_t LiveTurn::held_bytes() const {
+  if (is_over_) return outcome_.events.size() + outcome_.text.size();
+  return events_bytes_ + text_.size();
 }
 
 void LiveTurn::give(Result<TurnOutcome> outcome) {
@@ -120,6 +126,7 @@ const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end,
     outcome.events = request.format == EventFormat::simple ? simple_events(events_)
                                                            : joined(events_, events_bytes_);
     events_ = {};
+    events_bytes_ = 0;
   }
   outcome.is_events_truncated = is_events_truncated_;
   outcome.text = std::move(text_);

@@ -44,6 +44,9 @@ class LiveTurn {
   // Nobody waits any more.
   void stop_collecting();
 
+  // Gathered for the answer, or waiting in it to be taken.
+  std::size_t held_bytes() const;
+
   // Decides how it ended, once: by the agent's own word, or by `failure`, which beats it.
   const TurnOutcome& conclude(std::optional<TurnEnd> end, std::optional<AgentFailure> failure);
   bool is_over() const { return is_over_; }

@@ -147,7 +147,9 @@ Task<void> SessionJournal::write() {
       pause_.expires_after(kTurnStartDelayMax);
       co_await pause_.async_wait(kAwait);
     }
+    const std::size_t held = waiting_.bytes;
     SessionWrite batch = take_batch();
+    writing_bytes_ = held - waiting_.bytes;
     const std::uint64_t upto = given_;
     const bool is_all = waiting_.is_empty();
     for (bool is_written = false; !is_written;) {
@@ -170,6 +172,7 @@ Task<void> SessionJournal::write() {
       pause_.expires_after(kJournalRetryPause);
       co_await pause_.async_wait(kAwait);
     }
+    writing_bytes_ = 0;
     if (failure_) break;
     std::vector<SharedBlock> blocks;
     for (JournalBlock& block : batch.blocks) {

@@ -142,8 +142,10 @@ TEST_F(SessionJournalTest, HoldsTheAgentBackWhenMuchWaits) {
     co_await journal->room();
     co_return true;
   };
+  EXPECT_GT(journal_->waiting_bytes(), kJournalWaitingBytesMax);
   EXPECT_TRUE(run_to_end(house_.io, wait(journal_.get())));
   ASSERT_TRUE(house_.await(journal_->committed()));
+  EXPECT_EQ(journal_->waiting_bytes(), 0U);
   EXPECT_EQ(ask("SELECT first_event_id, last_event_id FROM journal ORDER BY 1"), "1|1\n2|2");
 }
 

@@ -61,6 +61,9 @@ Sessions::Sessions(Surroundings surroundings, Options options)
              .options = options_,
              .tasks = tasks_,
              .places = places_,
+             .lines_skipped =
+                 around_.metrics.counter("clawdforge_agent_lines_skipped_total",
+                                         "Lines of sessions' agents that were no message."),
              .make_room = [this] { make_room(); },
              .on_quiet = [this](const LiveSession& quiet) { forget(quiet); }} {}
 

@@ -121,6 +121,7 @@ class Sessions {
   struct Load {
     std::size_t turns_waiting = 0;
     std::size_t questions_open = 0;
+    std::size_t answer_bytes = 0;   // gathered for answers
     std::size_t journal_bytes = 0;  // on their way to the ledger
     std::size_t readers = 0;
     std::size_t feed_bytes = 0;  // kept for them

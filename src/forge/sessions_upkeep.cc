@@ -37,6 +37,7 @@ Sessions::Load Sessions::load() const {
   for (const auto& [id, live] : live_) {
     load.turns_waiting += live->waiting_turns();
     load.questions_open += std::as_const(*live).questions().open_count();
+    load.answer_bytes += live->answer_bytes();
     load.journal_bytes += live->waiting_bytes();
   }
   for (const auto& [id, place] : feeds_) {

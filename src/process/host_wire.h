@@ -56,6 +56,7 @@ class HostFrameReader {
   // None: more must be fed, or the bytes are no frames, after which there is never one.
   std::optional<HostFrame> next();
   bool is_broken() const { return is_broken_; }
+  std::size_t held_bytes() const { return buffer_.size() - begin_; }
 
  private:
   std::string buffer_;

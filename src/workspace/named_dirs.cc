@@ -63,24 +63,23 @@ Result<bool> NamedDirs::make(const std::string& id) const {
 bool NamedDirs::remove_step(const std::string& id, Log& log) const {
   const Descriptor parent = open_root();
   if (!parent.is_open() && errno == ENOENT) {
-    unremoved_->erase(id);
+    unremoved_->remove(id);
     return false;
   }
   auto step = parent.is_open() ? remove_tree_step(parent.number(), id, kTreeStepEntriesMax)
                                : file_failure(errno, "opening the directory above");
   if (!step) {
     report(log, id, step.error());
-    if (unremoved_->size() < kUnremovedMax) unremoved_->insert(id);
+    unremoved_->add(id);
     return false;
   }
   if (*step == TreeStep::more) return true;
-  unremoved_->erase(id);
+  unremoved_->remove(id);
   return false;
 }
 
 void NamedDirs::remove_again(Log& log) const {
-  const std::set<std::string> ids = *unremoved_;
-  for (const std::string& id : ids) remove(id, log);
+  for (const std::string& id : unremoved_->names()) remove(id, log);
 }
 
 void NamedDirs::remove(const std::string& id, Log& log) const {

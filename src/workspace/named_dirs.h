@@ -14,14 +14,12 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "workspace/descriptor.h"
+#include "workspace/unremoved.h"
 
 namespace clawdforge {
 
 // What an id may be made of: it becomes a name in the file system.
 bool is_dir_name(const std::string& id);
-
-// Directories that could not be removed and are tried again; those over it wait for the next start.
-inline constexpr std::size_t kUnremovedMax = 10'000;
 
 class NamedDirs {
  public:
@@ -49,13 +47,13 @@ class NamedDirs {
   void remove(const std::string& id, Log& log) const;
   // Tries once more what could not be removed: the reason may be gone.
   void remove_again(Log& log) const;
+  std::size_t unremoved() const { return unremoved_->count(); }  // any thread
   // Makes the root, and removes all in it but these; `removed` is how many. What cannot be
   // removed is logged.
   Result<void> keep_only(const std::set<std::string>& ids, Log& log, std::int64_t& removed) const;
 
  private:
-  // Shared by all copies, and touched by the disk's thread alone.
-  std::shared_ptr<std::set<std::string>> unremoved_ = std::make_shared<std::set<std::string>>();
+  std::shared_ptr<Unremoved> unremoved_ = std::make_shared<Unremoved>();  // of all copies
 
   Descriptor open_root() const;
   void report(Log& log, const std::string& id, const Error& error) const;

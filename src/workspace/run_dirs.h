@@ -35,6 +35,7 @@ class RunDirs {
   void remove(std::string run_id);
   // Once more what could not be removed so far. Returns at once.
   void remove_again();
+  std::size_t unremoved() const { return dirs_.unremoved(); }
 
   // At start: makes sure that runs/ is there, and removes what an earlier life has left;
   // gives how many. What cannot be removed is logged.

@@ -88,6 +88,7 @@ class SessionDirs {
   void remove(std::string session_id);
   // Once more what could not be removed so far. Returns at once.
   void remove_again();
+  std::size_t unremoved() const { return dirs_.unremoved(); }
   // At start: makes sure that sessions/ is there, and removes all but these; gives how many.
   Async<std::int64_t> keep_only(std::vector<std::string> session_ids);
 

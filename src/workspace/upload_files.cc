@@ -10,7 +10,6 @@
 
 #include "workspace/file_error.h"
 #include "workspace/incoming_file.h"
-#include "workspace/named_dirs.h"
 
 namespace clawdforge {
 namespace {
@@ -111,16 +110,16 @@ void UploadFiles::remove(std::vector<Digest> token_digests) {
   std::vector<std::string> names;
   for (const Digest& digest : token_digests) names.push_back(to_hex(digest));
   disk_.post([root = root_, names = std::move(names), unremoved = unremoved_] {
-    if (!remove_names(root, names) && unremoved->size() < kUnremovedMax) {
-      unremoved->insert(names.begin(), names.end());
-    }
+    if (remove_names(root, names)) return;
+    for (const std::string& name : names) unremoved->add(name);
   });
 }
 
 void UploadFiles::remove_again() {
   disk_.post([root = root_, unremoved = unremoved_] {
-    const std::vector<std::string> names(unremoved->begin(), unremoved->end());
-    if (remove_names(root, names)) unremoved->clear();
+    const std::vector<std::string> names = unremoved->names();
+    if (!remove_names(root, names)) return;
+    for (const std::string& name : names) unremoved->remove(name);
   });
 }
 

@@ -5,13 +5,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/async.h"
 #include "base/secret.h"
 #include "workspace/disk.h"
+#include "workspace/unremoved.h"
 
 namespace clawdforge {
 
@@ -50,6 +50,7 @@ class UploadFiles {
   // remove_again() and by the next start.
   void remove(std::vector<Digest> token_digests);
   void remove_again();
+  std::size_t unremoved() const { return unremoved_->count(); }
 
   struct Removal {
     std::vector<Digest> gone;  // now, or before
@@ -66,9 +67,7 @@ class UploadFiles {
  private:
   const std::string root_;
   Disk& disk_;
-  // Touched by the disk's thread alone.
-  const std::shared_ptr<std::set<std::string>> unremoved_ =
-      std::make_shared<std::set<std::string>>();
+  const std::shared_ptr<Unremoved> unremoved_ = std::make_shared<Unremoved>();
 };
 
 }  // namespace clawdforge
