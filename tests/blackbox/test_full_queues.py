@@ -16,9 +16,9 @@ import time
 
 import pytest
 
-from agents import assert_success, gauge, loud_skip
+from agents import assert_success, gauge, loud_skip, run_dirs
 from answers import assert_error
-from faults import LEDGER, UPLOADS, assert_clear, assert_well, is_ready, new_faulty, shim
+from faults import LEDGER, UPLOADS, assert_clear, assert_well, is_ready, new_faulty, shim, unready_code
 from gateway import REPO, SANITIZED, SLACK_SECONDS, wait_until
 from sessions import Session, Talker, assert_created, assert_turn, new_forge
 from wire import Wire, bearer, request, with_body
@@ -153,6 +153,19 @@ def test_a_full_queue_for_places_refuses_at_once_and_heals(new_faulty, tmp_path)
     assert_well(gateway, other)
 
 
+def test_sweeps_do_not_pile_up_in_front_of_a_stuck_disk(new_faulty):
+    gateway, faults = new_faulty()
+    app = Talker(gateway)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, faults.set(scope=UPLOADS, hold=1):
+        pool.submit(QUEUES["disk"][1], app)
+        wait_until(lambda: unready_code(gateway) == "disk_stalled", "the disk is stuck")
+        before = gauge(gateway, "clawdforge_disk_queue_jobs")
+        for _ in range(20):
+            assert_clear(gateway.admin.post("/admin/sweep"), "disk_busy")
+        assert gauge(gateway, "clawdforge_disk_queue_jobs") == before
+    assert_well(gateway, app)
+
+
 # What is held, and shown
 
 def assert_shown(gateway, name, least):
@@ -237,6 +250,22 @@ def test_events_on_their_way_to_a_ledger_that_is_stuck_are_shown(new_faulty, tmp
     assert_turn(wire.read())
     wait_until(lambda: gauge(gateway, "clawdforge_journal_waiting_bytes") == 0, "all is written")
     assert_well(gateway, app, [session])
+
+
+def test_what_could_not_be_removed_is_shown_and_tried_again(new_forge, tmp_path):
+    gateway = new_forge()
+    held = Talker(gateway).hold(tmp_path).begun()
+    runs, aside = gateway.data_dir / "runs", gateway.data_dir / "aside"
+    runs.rename(aside)
+    runs.write_text("in the way")
+    assert_success(held.end())
+    wait_until(lambda: gauge(gateway, "clawdforge_removals_waiting") == 1, "it is remembered")
+    runs.unlink()
+    aside.rename(runs)
+    assert len(run_dirs(gateway)) == 1
+    assert gateway.admin.post("/admin/sweep").status_code == 200
+    wait_until(lambda: gauge(gateway, "clawdforge_removals_waiting") == 0, "it is removed")
+    assert not run_dirs(gateway)
 
 
 def test_log_lines_that_nobody_takes_are_shown_then_dropped_and_cost_nobody_else(new_gateway):
