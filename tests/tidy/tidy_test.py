@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -114,6 +115,20 @@ def test_every_key_of_the_configuration_is_in_the_operations_page(tmp_path):
 def test_every_code_that_no_caller_sees_is_in_the_sources():
     texts = [path.read_text() for path in checks.sources(REPO)]
     assert checks.CODES_UNSEEN <= set().union(*map(checks.codes_in, texts))
+
+
+@pytest.mark.parametrize("compiler, reason", [
+    ("g++-12", "g++ below 13 destroys temporaries in co_await expressions twice"),
+    ("clang++-14", "clang below 17 has no std::expected with libstdc++"),
+])
+def test_a_compiler_that_cannot_build_it_is_refused(compiler, reason, tmp_path):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler}")
+    done = subprocess.run(["cmake", "-G", "Ninja", "-S", str(REPO), "-B", str(tmp_path),
+                           f"-DCMAKE_CXX_COMPILER={compiler}"], text=True, capture_output=True,
+                          timeout=300)
+    said = " ".join(done.stderr.split())
+    assert done.returncode != 0 and f"{reason}, so clawdforge cannot be built with it" in said, said
 
 
 # The checks
