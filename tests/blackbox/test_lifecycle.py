@@ -15,7 +15,7 @@ import pytest
 from answers import assert_error
 from gateway import (PROGRAM, SANITIZED, SECONDS_MAX, Gateway, assert_no_report,
                      clean_environment, refused_start, wait_until)
-from wire import GET_HEALTH, Wire, bearer, request
+from wire import GET_HEALTH, Wire, bearer, is_draining, request
 
 ADMIN_TOKEN = "an-admin-token-of-enough-length"
 BODY = b'{"name":"in-flight"}'
@@ -32,16 +32,6 @@ def hold_a_request(gateway):
                              f"Content-Length: {len(BODY)}", "Expect: 100-continue"))
     assert go_on.status == 100
     return wire
-
-
-def is_draining(gateway):
-    """Somebody who comes now is not let in, not answered, or told so."""
-    try:
-        with Wire(gateway) as wire:
-            answer = wire.ask(request("GET /readyz"))
-    except ConnectionRefusedError:
-        return True
-    return answer is None or answer.status == 503
 
 
 # Starting

@@ -15,7 +15,7 @@ from agents import (ALL_CHILDREN, NOBODY, NUMBERS, App, Held, assert_failure, as
                     processes_below, rows, run_dirs, settled_rows, waiting)
 from answers import assert_error
 from gateway import SLACK_SECONDS, Gateway, wait_until
-from wire import Wire, request
+from wire import Wire, is_draining
 
 LINGER_ZERO = struct.pack("ii", 1, 0)
 # The agent, its launcher, and the children that it has thrown off.
@@ -56,15 +56,6 @@ def half_close(wire):
 
 
 HANG_UPS = [close, reset, half_close]
-
-
-def is_draining(gateway):
-    try:
-        with Wire(gateway) as wire:
-            answer = wire.ask(request("GET /readyz"))
-    except ConnectionRefusedError:
-        return True
-    return answer is None or answer.status == 503
 
 
 def terminate(gateway):

@@ -126,3 +126,13 @@ def bearer(token):
 
 
 GET_HEALTH = request("GET /healthz")
+
+
+def is_draining(gateway):
+    """Somebody who comes now is not let in, not answered, or told so."""
+    try:
+        with Wire(gateway) as wire:
+            answer = wire.ask(request("GET /readyz"))
+    except ConnectionRefusedError:
+        return True
+    return answer is None or answer.status == 503
