@@ -5,8 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/tokens.h"
-#include "forge/session_journal.h"
-#include "ledger/ledger_fixture.h"
+#include "forge/journal_fixture.h"
 
 namespace clawdforge {
 namespace {
@@ -14,29 +13,10 @@ namespace {
 constexpr std::size_t kRingBytes = 400;
 constexpr std::chrono::milliseconds kNow{0};
 
-class EventReaderTest : public ::testing::Test {
+class EventReaderTest : public JournalTest {
  protected:
-  EventReaderTest() {
-    EXPECT_TRUE(house_.open(path_));
-    Session session;
-    session.id = "s";
-    session.app = "app";
-    session.agent = "demo";
-    session.created_at = clock_.now();
-    EXPECT_TRUE(house_.await(house_.ledger->add_session(session, {10, {}}, "i")));
-    tasks_ = std::make_unique<TaskGroup>(house_.io.get_executor());
-    journal_ = std::make_unique<SessionJournal>(house_.io.get_executor(), *tasks_, *house_.ledger,
-                                                clock_, house_.log, feed_, "s", "app");
-  }
-  ~EventReaderTest() override {
-    journal_->give_up();
-    run_to_end(house_.io, join());
-  }
+  EventReaderTest() : JournalTest(kRingBytes) {}
 
-  Task<bool> join() {
-    co_await tasks_->join();
-    co_return true;
-  }
   static Task<bool> pause(IoExecutor executor, std::chrono::milliseconds time) {
     Timer timer(executor);
     timer.expires_after(time);
@@ -81,13 +61,6 @@ class EventReaderTest : public ::testing::Test {
     return ids;
   }
 
-  TempDir dir_;
-  const std::string path_ = dir_.file("ledger.db");
-  ManualClock clock_{TimePoint(std::chrono::hours(500'000))};
-  LedgerHouse house_;
-  std::shared_ptr<Feed> feed_ = std::make_shared<Feed>(0, kRingBytes);
-  std::unique_ptr<TaskGroup> tasks_;
-  std::unique_ptr<SessionJournal> journal_;
   std::vector<std::size_t> sizes_;  // of the events, by their numbers
 };
 

@@ -4,35 +4,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "ledger/ledger_fixture.h"
+#include "forge/journal_fixture.h"
 
 namespace clawdforge {
 namespace {
 
-class SessionJournalTest : public ::testing::Test {
+class SessionJournalTest : public JournalTest {
  protected:
-  SessionJournalTest() {
-    EXPECT_TRUE(house_.open(path_));
-    Session session;
-    session.id = "s";
-    session.app = "app";
-    session.agent = "demo";
-    session.created_at = clock_.now();
-    EXPECT_TRUE(house_.await(house_.ledger->add_session(session, {10, {}}, "i")));
-    tasks_ = std::make_unique<TaskGroup>(house_.io.get_executor());
-    journal_ =
-        std::make_unique<SessionJournal>(house_.io.get_executor(), *tasks_, *house_.ledger, clock_,
-                                         house_.log, std::make_shared<Feed>(0, 1024), "s", "app");
-  }
-  ~SessionJournalTest() override {
-    journal_->give_up();
-    run_to_end(house_.io, join());
-  }
+  SessionJournalTest() : JournalTest(1024) {}
 
-  Task<bool> join() {
-    co_await tasks_->join();
-    co_return true;
-  }
   std::string ask(const std::string& sql) { return OtherProgram(path_).ask(sql); }
   // The events as they were written, by their numbers.
   std::string told() {
@@ -40,13 +20,6 @@ class SessionJournalTest : public ::testing::Test {
         "SELECT group_concat(events, '') FROM (SELECT events FROM journal ORDER BY "
         "first_event_id)");
   }
-
-  TempDir dir_;
-  const std::string path_ = dir_.file("ledger.db");
-  ManualClock clock_{TimePoint(std::chrono::hours(500'000))};
-  LedgerHouse house_;
-  std::unique_ptr<TaskGroup> tasks_;
-  std::unique_ptr<SessionJournal> journal_;
 };
 
 TEST_F(SessionJournalTest, WritesATurnInOneCommit) {
