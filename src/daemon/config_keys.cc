@@ -200,7 +200,7 @@ constexpr KeyRow kRows[] = {
                                              "The claude program: a name in PATH or a path."),
     choice<&Config::claude_owner_settings, kSwitch>(
         "claude_owner_settings", {"off"}, "one of on, off.",
-        "Whether the owner's own Claude settings, servers and memory apply to runs."),
+        "Whether the owner's own Claude settings, servers and memory apply to runs and sessions."),
     text<&Config::acpx_bin, parse_program>("acpx_bin", {"acpx"}, "a program.",
                                            "The acpx program: a name in PATH or a path."),
     text<&Config::default_model, parse_plain>("default_model", {"sonnet"}, "the name of a model.",
