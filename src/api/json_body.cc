@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "api/wrong_fields.h"
+
 namespace clawdforge {
 namespace json = boost::json;
 namespace {
@@ -166,12 +168,6 @@ const json::array* Fields::array(std::string_view name) {
   return array;
 }
 
-Result<void> Fields::check() const {
-  if (wrong_.empty()) return {};
-  auto failed = fail(Errc::invalid, "validation_failed",
-                     fmt::format("{} {}.", wrong_.front().field, wrong_.front().message));
-  failed.error().fields = wrong_;
-  return failed;
-}
+Result<void> Fields::check() const { return refuse_wrong(wrong_); }
 
 }  // namespace clawdforge

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/wrong_fields.h"
 #include "http/request.h"
 
 namespace clawdforge {
@@ -71,12 +72,6 @@ std::optional<bool> Query::flag(std::string_view name) {
   return std::nullopt;
 }
 
-Result<void> Query::check() const {
-  if (wrong_.empty()) return {};
-  auto failed = fail(Errc::invalid, "validation_failed",
-                     fmt::format("{} {}.", wrong_.front().field, wrong_.front().message));
-  failed.error().fields = wrong_;
-  return failed;
-}
+Result<void> Query::check() const { return refuse_wrong(wrong_); }
 
 }  // namespace clawdforge

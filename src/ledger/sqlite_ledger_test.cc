@@ -29,6 +29,9 @@ std::string start_message(const std::string& path, LedgerOptions options = {}) {
   return opened ? "opened" : opened.error().message;
 }
 
+constexpr const char* kDamaged =
+    " is not a SQLite database or is damaged; restore it from a backup or move it away.";
+
 // A ledger with some apps in it, closed again.
 void make_ledger(const std::string& path, int apps = 0) {
   LedgerHouse house;
@@ -70,9 +73,7 @@ TEST(SqliteStart, RefusesWhatIsNoDatabase) {
   const TempDir dir;
   const std::string path = dir.file("l.db");
   write_file(path, std::string(8192, 'x'));
-  EXPECT_EQ(start_message(path), "The ledger " + path +
-                                     " is not a SQLite database or is damaged; restore it from a "
-                                     "backup or move it away.");
+  EXPECT_EQ(start_message(path), "The ledger " + path + kDamaged);
 }
 
 TEST(SqliteStart, RefusesADamagedSchema) {
@@ -84,9 +85,7 @@ TEST(SqliteStart, RefusesADamagedSchema) {
     file.seekp(100);
     file << std::string(3'000, '\xff');
   }
-  EXPECT_EQ(start_message(path), "The ledger " + path +
-                                     " is not a SQLite database or is damaged; restore it from a "
-                                     "backup or move it away.");
+  EXPECT_EQ(start_message(path), "The ledger " + path + kDamaged);
 }
 
 TEST(SqliteStart, RefusesTheLedgerOfANewerProgramAndLeavesItAlone) {

@@ -132,9 +132,7 @@ TEST_F(RunDirsTest, ARunGoesWithAllThatIsInIt) {
   const auto made = make("r");
   ASSERT_TRUE(made);
   ASSERT_TRUE(make("other"));
-  std::filesystem::create_directories(made->work + "/a/b");
-  for (int i = 0; i < 10; ++i) write_file(made->work + "/a/b/" + std::to_string(i), "text");
-  ASSERT_EQ(chmod((made->work + "/a").c_str(), 0), 0);
+  fill_with_a_closed_tree(made->work);
   dirs_.remove("r");
   dirs_.remove("never-there");
   finish();

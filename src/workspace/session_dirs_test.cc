@@ -145,9 +145,7 @@ TEST_F(SessionDirsTest, ASessionGoesWithAllThatIsInIt) {
   const auto made = await(dirs_.make("s"));
   ASSERT_TRUE(made);
   ASSERT_TRUE(await(dirs_.make("other")));
-  std::filesystem::create_directories(made->work + "/a/b");
-  for (int i = 0; i < 10; ++i) write_file(made->work + "/a/b/" + std::to_string(i), "text");
-  ASSERT_EQ(chmod((made->work + "/a").c_str(), 0), 0);
+  fill_with_a_closed_tree(made->work);
   dirs_.remove("s");
   dirs_.remove("never-there");
   finish();

@@ -45,6 +45,12 @@ class WorkspaceTest : public ::testing::Test {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
+  // As an agent may leave it: files in a directory that not even its owner may enter.
+  static void fill_with_a_closed_tree(const std::string& path) {
+    std::filesystem::create_directories(path + "/a/b");
+    for (int i = 0; i < 10; ++i) write_file(path + "/a/b/" + std::to_string(i), "text");
+    ASSERT_EQ(chmod((path + "/a").c_str(), 0), 0);
+  }
   static bool exists(const std::string& path) {
     struct stat found{};
     return lstat(path.c_str(), &found) == 0;
