@@ -4,6 +4,7 @@
 
 #include "api/json_body.h"
 #include "api/problem.h"
+#include "base/refusals.h"
 #include "http/multipart.h"
 
 namespace clawdforge {
@@ -115,8 +116,8 @@ Admission Api::admit(Request& request) {
   if (caller->kind == CallerKind::app) request.who = caller->app->name;
   if (is_draining_ && endpoint.permit != Permit::anybody &&
       endpoint.permit != Permit::loopback_or_admin) {
-    auto refused = fail(Errc::unavailable, "draining", "The gateway is shutting down.");
-    refused.error().retry_after = kDrainRetryAfter;
+    const auto refused = fail_for_now(Errc::unavailable, "draining",
+                                      "The gateway is shutting down.", kDrainRetryAfter);
     return refuse(refused.error(), request, match.route);
   }
   if (const auto checked = check_type(endpoint, request); !checked) {

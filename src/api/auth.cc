@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/refusals.h"
+
 namespace clawdforge {
 namespace {
 
@@ -80,10 +82,9 @@ Result<Caller> Auth::identify(const Request& request, const IpAddress& origin) {
   // From here on it is the admin or somebody who guesses, so the limit comes first.
   const auto now = Attempts::Time::clock::now();
   if (attempts_.is_over(origin, now)) {
-    auto refused = fail(Errc::over_quota, "too_many_attempts",
-                        "Too many wrong tokens came from this address; try again later.");
-    refused.error().retry_after = attempts_.retry_after();
-    return refused;
+    return fail_for_now(Errc::over_quota, "too_many_attempts",
+                        "Too many wrong tokens came from this address; try again later.",
+                        attempts_.retry_after());
   }
   if (!token.empty()) {
     const Digest digest = sha256(token);

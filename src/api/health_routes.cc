@@ -5,6 +5,7 @@
 #include "api/openapi_json.h"
 #include "api/problem.h"
 #include "base/json_text.h"
+#include "base/refusals.h"
 #include "base/version.h"
 
 namespace clawdforge {
@@ -26,22 +27,14 @@ Task<Response> healthz(const HealthSources* sources) {
 
 Task<Response> readyz(const HealthSources* sources, Request* request) {
   if (sources->is_draining) {
-    auto refused = fail(Errc::unavailable, "draining", "The gateway is shutting down.");
-    refused.error().retry_after = std::chrono::seconds(5);
+    const auto refused = fail_for_now(Errc::unavailable, "draining",
+                                      "The gateway is shutting down.", std::chrono::seconds(5));
     co_return problem(refused.error(), request->id);
   }
   if (!sources->ledger.is_healthy()) {
-    auto refused = fail(Errc::unavailable, "ledger_unavailable",
-                        "The ledger cannot be written or read right now; try again shortly.");
-    refused.error().retry_after = std::chrono::seconds(1);
-    co_return problem(refused.error(), request->id);
+    co_return problem(ledger_unavailable({}).error(), request->id);
   }
-  if (sources->is_disk_stalled()) {
-    auto refused = fail(Errc::unavailable, "disk_stalled",
-                        "The gateway's disk does not answer; try again later.");
-    refused.error().retry_after = std::chrono::seconds(5);
-    co_return problem(refused.error(), request->id);
-  }
+  if (sources->is_disk_stalled()) co_return problem(disk_stalled().error(), request->id);
   co_return json_response(R"({"ok":true})");
 }
 

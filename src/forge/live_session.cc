@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/refusals.h"
 #include "base/tokens.h"
 
 namespace clawdforge {
@@ -38,10 +39,10 @@ Result<std::shared_ptr<LiveTurn>> LiveSession::enqueue(TurnRequest request,
   }
   // The first of an idle session waits too, until the loop's next turn.
   if (waiting_.size() >= kWaitingTurnsMax + (running_ ? 0 : 1)) {
-    auto error = fail(Errc::conflict, "turn_queue_full",
-                      "Too many turns of this session wait already; try again when one has ended.");
-    error.error().retry_after = std::chrono::seconds(1);
-    return error;
+    return fail_for_now(
+        Errc::conflict, "turn_queue_full",
+        "Too many turns of this session wait already; try again when one has ended.",
+        std::chrono::seconds(1));
   }
   // What the agent would say could not be kept, and its answer not be given.
   if (const std::optional<Error>& failure = journal_.failure()) return std::unexpected(*failure);

@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "base/refusals.h"
 #include "base/tokens.h"
 #include "forge/live_session.h"
 #include "forge/permissions.h"
@@ -113,7 +114,7 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
                             .mcp_servers = session_.mcp_servers,
                             .permission_mode = session_.permission_mode,
                             .cost_usd_so_far = session_.cost_usd.value_or(0)};
-  Opening opened = std::unexpected(out_of_memory());
+  Opening opened = std::unexpected(failure_from(out_of_memory().error()));
   try {
     auto opening = agent->open(std::move(conversation));
     opened = co_await std::move(opening);
@@ -166,7 +167,7 @@ Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
     } catch (const std::bad_alloc&) {
       // What it has said is lost, so it cannot go on as if nothing were missing.
       if (running_) running_->forget_events();
-      death = out_of_memory();
+      death = failure_from(out_of_memory().error());
       break;
     }
     auto waiting = journal_.room();

@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "base/refusals.h"
 #include "base/tokens.h"
 #include "forge/live_session.h"
 #include "model/json_members.h"
@@ -73,7 +74,7 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
     try {
       agent_->begin_turn(std::move(turn->request.prompt));
     } catch (const std::bad_alloc&) {
-      failure = out_of_memory();
+      failure = failure_from(out_of_memory().error());
       end_agent();
     }
     if (!failure) {

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <tuple>
 
+#include "base/refusals.h"
 #include "base/tokens.h"
 
 namespace clawdforge {
@@ -37,17 +38,13 @@ Result<std::unique_ptr<Slot>> Pool::enter(std::string app, std::optional<std::in
   Share& share = shares_[app];
   const std::size_t held = share.running + share.waiting.size();
   if (app_max && held >= static_cast<std::size_t>(*app_max)) {
-    auto refused = fail(Errc::over_quota, "too_many_runs",
-                        "This app has as many runs under way as it may have; wait for one to end.");
-    refused.error().retry_after = kFullRetryAfter;
-    return refused;
+    return fail_for_now(Errc::over_quota, "too_many_runs",
+                        "This app has as many runs under way as it may have; wait for one to end.",
+                        kFullRetryAfter);
   }
   if (running_ >= options_.slots_max && waiting_ >= options_.waiting_max && !make_room_for(share)) {
     forget_idle();
-    auto refused =
-        fail(Errc::unavailable, "queue_full", "Too many are waiting already; try again later.");
-    refused.error().retry_after = kFullRetryAfter;
-    return refused;
+    return full();
   }
   std::unique_ptr<Slot> slot(new Slot(*this, std::move(app)));
   share.waiting.push_back(slot.get());
@@ -57,10 +54,8 @@ Result<std::unique_ptr<Slot>> Pool::enter(std::string app, std::optional<std::in
 }
 
 std::unexpected<Error> Pool::full() {
-  auto refused =
-      fail(Errc::unavailable, "queue_full", "Too many are waiting already; try again later.");
-  refused.error().retry_after = kFullRetryAfter;
-  return refused;
+  return fail_for_now(Errc::unavailable, "queue_full",
+                      "Too many are waiting already; try again later.", kFullRetryAfter);
 }
 
 // One greedy app must not keep the others out of the queue.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/result_value.h"
+#include "base/refusals.h"
 #include "base/tokens.h"
 #include "forge/listening.h"
 
@@ -17,24 +18,21 @@ namespace {
 constexpr std::size_t kUnsettledMax = 1'000;  // runs; those over it wait for the next start
 constexpr std::chrono::seconds kSettlePause{1};
 constexpr std::chrono::seconds kRestartWait{5};
-constexpr std::chrono::seconds kMemoryWait{2};
 constexpr const char* kShuttingDown = "The gateway is shutting down.";
 
 enum class Stop { none, caller_gone, timed_out, shutdown };
 
 std::unexpected<Error> never_started(Stop reason) {
   if (reason == Stop::timed_out) {
-    auto error = fail(Errc::unavailable, "queue_timeout",
-                      "The run's time ended while it waited for a place; it is safe to try again.");
-    error.error().retry_after = std::chrono::seconds(2);
-    return error;
+    return fail_for_now(
+        Errc::unavailable, "queue_timeout",
+        "The run's time ended while it waited for a place; it is safe to try again.",
+        std::chrono::seconds(2));
   }
   if (reason == Stop::caller_gone) {
     return fail(Errc::gone, "cancelled", "The caller hung up before the run started.");
   }
-  auto error = fail(Errc::unavailable, "interrupted", kShuttingDown);
-  error.error().retry_after = kRestartWait;
-  return error;
+  return fail_for_now(Errc::unavailable, "interrupted", kShuttingDown, kRestartWait);
 }
 
 AgentFailure stopped_failure(Stop reason, const RunRequest& request) {
@@ -210,9 +208,7 @@ Task<void> Runs::ask(std::shared_ptr<Live> live) {
   if (is_out_of_memory) {
     if (live->shot) live->shot->stop();
     OneShotAnswer nothing;
-    nothing.failure =
-        AgentFailure{Errc::unavailable, "out_of_memory",
-                     "The gateway has no memory left for this run; try again later.", kMemoryWait};
+    nothing.failure = failure_from(out_of_memory().error());
     auto settling = settle(live, std::move(nothing));
     co_await std::move(settling);
   }

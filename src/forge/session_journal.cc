@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/refusals.h"
 #include "base/tokens.h"
 
 namespace clawdforge {
@@ -12,15 +13,6 @@ namespace {
 
 constexpr std::chrono::seconds kJournalRetryPause{1};
 constexpr std::size_t kEventFrameBytes = 128;  // more than an event's line has around its JSON
-
-Error unknown_yet() {
-  return {Errc::unavailable,
-          "ledger_stalled",
-          "The ledger does not answer; whether this was kept will only show when it does.",
-          "the session's last events are on their way",
-          {},
-          std::chrono::seconds(5)};
-}
 
 // Moves those that came behind no later event than `last` over, the oldest first.
 template <class T>
@@ -202,7 +194,9 @@ Async<void> SessionJournal::committed() {
   }
   if (committed_ >= upto) co_return Result<void>{};
   // Until the ledger has said what became of it, no more is begun here.
-  if (*is_late && !failure_) failure_ = unknown_yet();
+  if (*is_late && !failure_) {
+    failure_ = ledger_stalled("the session's last events are on their way").error();
+  }
   co_return std::unexpected(failure_.value_or(Error{}));
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/refusals.h"
 #include "base/tokens.h"
 #include "forge/listening.h"
 #include "model/json_members.h"
@@ -19,9 +20,8 @@ constexpr std::size_t kPlaceQueueMax = 1'024;  // starts of agents that wait for
 constexpr std::chrono::seconds kRestartWait{5};
 
 std::unexpected<Error> shutting_down() {
-  auto error = fail(Errc::unavailable, "interrupted", "The gateway is shutting down.");
-  error.error().retry_after = kRestartWait;
-  return error;
+  return fail_for_now(Errc::unavailable, "interrupted", "The gateway is shutting down.",
+                      kRestartWait);
 }
 
 std::unexpected<Error> not_found() {
@@ -33,9 +33,7 @@ std::unexpected<Error> closed() {
 }
 
 std::unexpected<Error> error_from(const AgentFailure& failure) {
-  auto error = fail(failure.kind, failure.code, failure.sentence);
-  error.error().retry_after = failure.retry_after;
-  return error;
+  return fail_for_now(failure.kind, failure.code, failure.sentence, failure.retry_after);
 }
 
 AuditEvent creation(const Session& session, TimePoint now) {

@@ -39,10 +39,4 @@ std::string turn_json(std::string_view session_id, const TurnOutcome& outcome) {
   return out;
 }
 
-AgentFailure out_of_memory() {
-  return {Errc::unavailable, "out_of_memory",
-          "The gateway has no memory left for this turn; try again later.",
-          std::chrono::seconds(2)};
-}
-
 }  // namespace clawdforge

@@ -40,7 +40,4 @@ struct TurnOutcome {
 // The body of a turn's answer without its events: what the closing event holds, too.
 std::string turn_json(std::string_view session_id, const TurnOutcome& outcome);
 
-// How a turn ends for which the gateway has no memory.
-AgentFailure out_of_memory();
-
 }  // namespace clawdforge

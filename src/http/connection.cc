@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "base/free_memory.h"
+#include "base/refusals.h"
 #include "base/tokens.h"
 #include "http/caller_watch.h"
 #include "http/pulled_body.h"
@@ -35,8 +36,7 @@ constexpr int kStreamUnsentBytesMax = 256 * 1024;
 constexpr Fault kFull{503, "too_many_connections",
                       "The gateway has all the connections it takes; try again shortly."};
 constexpr Fault kInternal{500, "internal", "Something went wrong on our side."};
-constexpr Fault kNoMemory{503, "out_of_memory",
-                          "The gateway has no memory left for this request; try again shortly."};
+constexpr Fault kNoMemory{503, "out_of_memory", kOutOfMemoryMessage};
 
 // What does not go out with the head; a HEAD wants none of it.
 std::string_view body_apart(const Exchange& exchange, const Response& response) {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/async.h"
+#include "base/refusals.h"
 #include "ledger/sql_driver.h"
 
 namespace clawdforge {

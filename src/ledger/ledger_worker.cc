@@ -86,7 +86,7 @@ void LedgerWorker::relieve() {
       unknown_.increment();
       job->unlink();
       const bool is_write = job->access() == Access::write;
-      job->answer_early(is_write ? ledger_stalled().error()
+      job->answer_early(is_write ? ledger_stalled("the ledger is stuck in a write").error()
                                  : ledger_unavailable("it does not answer").error());
     }
   }

@@ -69,25 +69,4 @@ inline Result<void> without_rows(Result<SqlResult> result) {
   return {};
 }
 
-// The error that every caller of the ledger may see. `detail` says what is wrong.
-inline std::unexpected<Error> ledger_unavailable(std::string detail) {
-  return std::unexpected(Error{Errc::unavailable,
-                               "ledger_unavailable",
-                               "The ledger cannot be written or read right now; try again shortly.",
-                               std::move(detail),
-                               {},
-                               std::chrono::seconds(1)});
-}
-
-// The ledger does not answer, and nobody knows yet whether the write will be kept.
-inline std::unexpected<Error> ledger_stalled() {
-  return std::unexpected(
-      Error{Errc::unavailable,
-            "ledger_stalled",
-            "The ledger does not answer; whether this was kept will only show when it does.",
-            "the ledger is stuck in a write",
-            {},
-            std::chrono::seconds(5)});
-}
-
 }  // namespace clawdforge

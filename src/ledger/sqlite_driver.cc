@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/refusals.h"
 #include "ledger/sqlite_error.h"
 
 namespace clawdforge {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
-#include "ledger/sql_driver.h"
+#include "base/refusals.h"
 
 namespace clawdforge {
 namespace {

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/refusals.h"
+
 extern "C" {  // which this header of glibc 2.36 forgets
 #include <sys/pidfd.h>
 }
@@ -147,10 +149,9 @@ class SpawnSteps {
 }  // namespace
 
 std::unexpected<Error> no_resources(std::string detail) {
-  auto refused = fail(Errc::unavailable, "no_resources",
-                      "The system refuses another process at the moment.", std::move(detail));
-  refused.error().retry_after = std::chrono::seconds(2);
-  return refused;
+  return fail_for_now(Errc::unavailable, "no_resources",
+                      "The system refuses another process at the moment.", std::chrono::seconds(2),
+                      std::move(detail));
 }
 
 OwnedDescriptor move_out_of_the_way(OwnedDescriptor low) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/mailbox.h"
+#include "base/refusals.h"
 
 namespace clawdforge {
 namespace asio = boost::asio;
@@ -23,13 +24,6 @@ using Work = std::move_only_function<Result<void>()>;
 using Step = std::move_only_function<bool()>;  // true: there is more to do
 
 using Clock = std::chrono::steady_clock;
-
-std::unexpected<Error> no_memory() {
-  auto refused = fail(Errc::unavailable, "out_of_memory",
-                      "The gateway has no memory left for this request; try again shortly.");
-  refused.error().retry_after = std::chrono::seconds(1);
-  return refused;
-}
 
 // One call on its way: made on the io thread, done on the disk's, answered on the first.
 class Call : public boost::intrusive::list_base_hook<
@@ -48,7 +42,7 @@ class Call : public boost::intrusive::list_base_hook<
     try {
       return work();
     } catch (const std::bad_alloc&) {
-      return no_memory();
+      return out_of_memory();
     } catch (const std::exception& thrown) {
       return fail(Errc::internal, "internal", "The gateway made a mistake; it is in its log.",
                   thrown.what());
@@ -75,18 +69,10 @@ class Call : public boost::intrusive::list_base_hook<
   Handler handler_;
 };
 
-std::unexpected<Error> stalled() {
-  auto refused = fail(Errc::unavailable, "disk_stalled",
-                      "The gateway's disk does not answer; try again later.");
-  refused.error().retry_after = std::chrono::seconds(5);
-  return refused;
-}
-
 std::unexpected<Error> busy() {
-  auto refused = fail(Errc::unavailable, "disk_busy",
-                      "The gateway's disk is too slow for all that is asked; try again shortly.");
-  refused.error().retry_after = std::chrono::seconds(1);
-  return refused;
+  return fail_for_now(Errc::unavailable, "disk_busy",
+                      "The gateway's disk is too slow for all that is asked; try again shortly.",
+                      std::chrono::seconds(1));
 }
 
 }  // namespace
@@ -166,7 +152,7 @@ void Disk::Works::relieve() {
   if (!is_stalled_) return;
   for (auto next = unanswered_.begin(); next != unanswered_.end();) {
     Call& call = *next++;  // its answer takes it out of the list
-    call.answer(call.take() ? busy() : stalled());
+    call.answer(call.take() ? busy() : disk_stalled());
   }
 }
 

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/refusals.h"
+
 namespace clawdforge {
 namespace {
 
@@ -15,13 +17,11 @@ constexpr std::chrono::seconds kFileRetryAfter{5};
 std::unexpected<Error> file_failure(int error_number, std::string_view during) {
   std::string detail = fmt::format("{}: {}", during, std::generic_category().message(error_number));
   const bool is_full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
-  auto failed =
-      fail(Errc::unavailable, is_full ? "disk_full" : "workspace_unavailable",
-           is_full ? "The gateway has no room on its disk."
-                   : "The gateway cannot use its working directory; the reason is in its log.",
-           std::move(detail));
-  failed.error().retry_after = kFileRetryAfter;
-  return failed;
+  return fail_for_now(
+      Errc::unavailable, is_full ? "disk_full" : "workspace_unavailable",
+      is_full ? "The gateway has no room on its disk."
+              : "The gateway cannot use its working directory; the reason is in its log.",
+      kFileRetryAfter, std::move(detail));
 }
 
 }  // namespace clawdforge
