@@ -352,7 +352,7 @@ Task<std::optional<Fault>> StreamConnection<Stream>::take_body(RequestParser* pa
     auto reading = read_body(parser, request, max);
     co_return co_await std::move(reading);
   } catch (const std::bad_alloc&) {
-    request->body = std::string();
+    free_memory(request->body);
     co_return kNoMemory;
   }
 }
