@@ -1,18 +1,16 @@
 #include "workspace/acpx_records.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/secret.h"
-#include "workspace/descriptor.h"
+#include "workspace/directory.h"
 #include "workspace/file_error.h"
 
 namespace clawdforge {
@@ -43,21 +41,17 @@ using Matcher = std::function<bool(std::string_view name)>;
 
 // Files in the directory itself: a directory is never removed.
 Result<void> remove_files(const std::string& directory, const Matcher& is_ours) {
-  const Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened.is_open() && errno == ENOENT) return {};
   if (!opened.is_open()) return file_failure(errno, "opening a directory of acpx");
-  const int listed = ::dup(opened.number());
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(listed), ::closedir);
-  if (!entries) {
-    ::close(listed);
-    return file_failure(errno, "listing a directory of acpx");
-  }
+  Directory listed(std::move(opened));
+  if (!listed.is_open()) return file_failure(errno, "listing a directory of acpx");
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(entries.get())) {
+  while (const dirent* entry = listed.next()) {
     if (is_ours(entry->d_name)) names.emplace_back(entry->d_name);
   }
   for (const std::string& name : names) {
-    if (::unlinkat(opened.number(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
+    if (::unlinkat(listed.number(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
     return file_failure(errno, "removing a file of acpx");
   }
   return {};

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -71,6 +73,23 @@ TEST_F(AcpxRecordsTest, RemovesAllOfOneRecordAndNothingElse) {
   EXPECT_THAT(names_in(home_ / ".acpx/queues"), UnorderedElementsAre(other + ".lock"));
   EXPECT_THAT(names_in(sockets_), UnorderedElementsAre(other + ".sock"));
   EXPECT_TRUE(remove("acpx:abc"));
+}
+
+TEST_F(AcpxRecordsTest, OneDescriptorIsEnough) {
+  const fs::path record = home_ / ".acpx/sessions/abc.json";
+  write(record);
+  ASSERT_TRUE(remove("acpx:other"));  // all that stays open is open now
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int lowest = dup(STDERR_FILENO);
+  ASSERT_EQ(close(lowest), 0);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(lowest) + 1;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const auto removed = remove("acpx:abc");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(removed) << removed.error().detail;
+  EXPECT_FALSE(fs::exists(record));
 }
 
 TEST_F(AcpxRecordsTest, LeavesTheSessionsOfOtherAgentsAlone) {

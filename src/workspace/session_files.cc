@@ -1,7 +1,6 @@
 // What is in a session's working directory, for callers. An agent, or what it has started, may
 // change everything there while we look: no path is resolved but beneath the directory, and
 // nothing is believed about a name before it is open.
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
@@ -13,16 +12,12 @@
 #include <climits>
 
 #include "base/json_text.h"
+#include "workspace/directory.h"
 #include "workspace/file_error.h"
 #include "workspace/session_dirs.h"
 
 namespace clawdforge {
 namespace {
-
-struct CloseDir {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-using Directory = std::unique_ptr<DIR, CloseDir>;
 
 bool is_utf8(const std::string& text) {
   std::string repaired;
@@ -57,13 +52,12 @@ class Walk {
  public:
   explicit Walk(WorkListing& listing) : listing_(listing) {}
 
-  Result<void> run(Descriptor directory, const std::string& prefix, std::size_t depth) {
-    Directory opened(::fdopendir(directory.number()));
-    if (!opened) return file_failure(errno, "reading a session's directory");
-    directory.release();
-    const int inside = ::dirfd(opened.get());
+  Result<void> run(Descriptor opened, const std::string& prefix, std::size_t depth) {
+    Directory directory(std::move(opened));
+    if (!directory.is_open()) return file_failure(errno, "reading a session's directory");
+    const int inside = directory.number();
     std::vector<std::string> below;
-    while (const dirent* entry = ::readdir(opened.get())) {
+    while (const dirent* entry = directory.next()) {
       if (is_full_) return {};
       note(inside, *entry, prefix, below);
     }

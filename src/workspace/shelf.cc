@@ -1,21 +1,16 @@
 #include "workspace/shelf.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <memory>
+#include <utility>
 
-#include "workspace/descriptor.h"
+#include "workspace/directory.h"
 #include "workspace/file_error.h"
 
 namespace clawdforge {
 namespace {
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
 
 const char* name_of(Shelf shelf) {
   switch (shelf) {
@@ -56,17 +51,16 @@ Result<void> visit_shelf(const std::string& data_dir, Shelf shelf,
   Descriptor opened = open_shelf(data_dir, shelf);
   if (!opened.is_open() && errno == ENOENT) return {};
   if (!opened.is_open()) return file_failure(errno, "opening a shelf of the data directory");
-  const std::unique_ptr<DIR, CloseDirectory> directory(::fdopendir(opened.number()));
-  if (!directory) return file_failure(errno, "reading a shelf of the data directory");
-  const int number = opened.release();  // is the directory's now
+  Directory directory(std::move(opened));
+  if (!directory.is_open()) return file_failure(errno, "reading a shelf of the data directory");
   for (;;) {
     errno = 0;
-    const dirent* next = ::readdir(directory.get());
+    const dirent* next = directory.next();
     if (next == nullptr && errno == 0) return {};
     if (next == nullptr) return file_failure(errno, "reading a shelf of the data directory");
     const std::string name = next->d_name;
     if (name == "." || name == "..") continue;
-    const auto look = entry_in(number, name.c_str());
+    const auto look = entry_in(directory.number(), name.c_str());
     if (!look) return std::unexpected(look.error());
     const auto& entry = *look;
     if (!entry) continue;

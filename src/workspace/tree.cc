@@ -1,6 +1,5 @@
 #include "workspace/tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,25 +7,20 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <memory>
+#include <utility>
 
-#include "workspace/descriptor.h"
+#include "workspace/directory.h"
 #include "workspace/file_error.h"
 
 namespace clawdforge {
 namespace {
 
-struct CloseDir {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-using Directory = std::unique_ptr<DIR, CloseDir>;
-
 bool is_dots(const char* name) {
   return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-// Opened so that it can be read and changed, whatever its owner has made of its mode. Null
-// with errno if it is no directory, or cannot be opened.
+// Opened so that it can be read and changed, whatever its owner has made of its mode. Not open
+// and with errno if it is no directory, or cannot be opened.
 Directory open_directory(int parent, const char* name) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   Descriptor opened(::openat(parent, name, kFlags));
@@ -34,12 +28,10 @@ Directory open_directory(int parent, const char* name) {
       ::fchmodat(parent, name, 0700, AT_SYMLINK_NOFOLLOW) == 0) {
     opened = Descriptor(::openat(parent, name, kFlags));
   }
-  if (!opened.is_open()) return nullptr;
+  if (!opened.is_open()) return {};
   // One that may be read but not written. If it is somebody else's, unlinking will tell.
   static_cast<void>(::fchmod(opened.number(), 0700));
-  Directory directory(::fdopendir(opened.number()));
-  if (directory) opened.release();
-  return directory;
+  return Directory(std::move(opened));
 }
 
 // A name that no other removal gives to a directory that it moves up.
@@ -58,8 +50,8 @@ class Removal {
     if (fate == Fate::gone) return TreeStep::done;
     if (fate == Fate::stuck) return failed();
     top_ = open_directory(parent_, name_);
-    if (!top_ && errno == ENOENT) return TreeStep::done;
-    if (!top_) return failed(errno);
+    if (!top_.is_open() && errno == ENOENT) return TreeStep::done;
+    if (!top_.is_open()) return failed(errno);
     while (entries_left_ > 0) {
       --entries_left_;  // so that this ends, also where nothing is seen and nothing goes
       const std::size_t changes_before = changes_;
@@ -98,32 +90,30 @@ class Removal {
   // One look at all entries of the top. False if there were none.
   bool empty_top() {
     bool has_seen = false;
-    const int top = ::dirfd(top_.get());
-    ::rewinddir(top_.get());
-    while (const dirent* entry = entries_left_ > 0 ? ::readdir(top_.get()) : nullptr) {
+    top_.rewind();
+    while (const dirent* entry = entries_left_ > 0 ? top_.next() : nullptr) {
       if (is_dots(entry->d_name)) continue;
       has_seen = true;
       --entries_left_;
-      if (unlink(top, entry->d_name) == Fate::directory) remove_directory(entry->d_name);
+      if (unlink(top_.number(), entry->d_name) == Fate::directory) remove_directory(entry->d_name);
     }
     return has_seen || entries_left_ == 0;
   }
 
   // A directory of the top.
   void remove_directory(const char* name) {
-    const int top = ::dirfd(top_.get());
-    const Directory directory = open_directory(top, name);
-    if (!directory) {
+    Directory directory = open_directory(top_.number(), name);
+    if (!directory.is_open()) {
       if (errno != ENOENT) failure_ = errno;
       return;
     }
-    const int inside = ::dirfd(directory.get());
-    while (const dirent* entry = entries_left_ > 0 ? ::readdir(directory.get()) : nullptr) {
+    const int inside = directory.number();
+    while (const dirent* entry = entries_left_ > 0 ? directory.next() : nullptr) {
       if (is_dots(entry->d_name)) continue;
       --entries_left_;
       if (unlink(inside, entry->d_name) == Fate::directory) move_up(inside, entry->d_name);
     }
-    if (::unlinkat(top, name, AT_REMOVEDIR) == 0) {
+    if (::unlinkat(top_.number(), name, AT_REMOVEDIR) == 0) {
       ++changes_;
     } else if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT) {
       failure_ = errno;
@@ -131,7 +121,7 @@ class Removal {
   }
 
   void move_up(int directory, const char* name) {
-    const int top = ::dirfd(top_.get());
+    const int top = top_.number();
     for (;;) {
       const std::string fresh = fresh_name();
       bool is_moved = ::renameat(directory, name, top, fresh.c_str()) == 0;
