@@ -66,7 +66,10 @@ class Taker {
   bool is_spoilt_ = false;
 };
 
-enum class EndKind : std::uint32_t { exited = 1, signaled = 2, not_started = 3 };
+// The kinds of an end. The other side may send any number.
+constexpr std::uint32_t kExited = 1;
+constexpr std::uint32_t kSignaled = 2;
+constexpr std::uint32_t kNotStarted = 3;
 
 }  // namespace
 
@@ -103,28 +106,28 @@ std::optional<HostOrder> decode_order(std::string_view bytes) {
 
 std::string encode_end(const ExitStatus& status) {
   std::string bytes;
-  const auto append = [&](EndKind kind, int number) {
-    append_number(bytes, static_cast<std::uint32_t>(kind));
+  const auto append = [&](std::uint32_t kind, int number) {
+    append_number(bytes, kind);
     append_number(bytes, static_cast<std::uint32_t>(number));
   };
   if (const auto* exited = std::get_if<Exited>(&status)) {
-    append(EndKind::exited, exited->code);
+    append(kExited, exited->code);
   } else if (const auto* signaled = std::get_if<Signaled>(&status)) {
-    append(EndKind::signaled, signaled->number);
+    append(kSignaled, signaled->number);
   } else if (const auto* not_started = std::get_if<NotStarted>(&status)) {
-    append(EndKind::not_started, not_started->error);
+    append(kNotStarted, not_started->error);
   }
   return bytes;
 }
 
 ExitStatus decode_end(std::string_view bytes) {
   Taker taker(bytes);
-  const auto kind = static_cast<EndKind>(taker.number());
+  const std::uint32_t kind = taker.number();
   const int number = static_cast<int>(taker.number());
   if (!taker.is_whole()) return Unknown{};
-  if (kind == EndKind::exited) return Exited{number};
-  if (kind == EndKind::signaled) return Signaled{number};
-  if (kind == EndKind::not_started) return NotStarted{number};
+  if (kind == kExited) return Exited{number};
+  if (kind == kSignaled) return Signaled{number};
+  if (kind == kNotStarted) return NotStarted{number};
   return Unknown{};
 }
 

@@ -38,6 +38,7 @@ TEST(HostWire, EveryEndIsTold) {
     EXPECT_EQ(decode_end(encode_end(status)), status);
   }
   EXPECT_EQ(decode_end(""), ExitStatus(Unknown{}));
+  EXPECT_EQ(decode_end(std::string(8, '\0')), ExitStatus(Unknown{}));
   EXPECT_EQ(decode_end(encode_end(Unknown{})), ExitStatus(Unknown{}));
   EXPECT_EQ(decode_end(encode_end(Exited{1}) + "x"), ExitStatus(Unknown{}));
 }
