@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
-#include <memory>
 #include <system_error>
 
 #include "daemon/config_text.h"
@@ -116,11 +115,17 @@ std::optional<std::vector<std::string>> strings_of(const toml::node& node) {
 }
 
 Result<std::string> read_config_file(const std::string& path) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
   std::string text(kFileBytesMax + 1, '\0');
-  if (file) text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (!file || std::ferror(file.get()) != 0) {
-    const std::error_code reason(errno, std::generic_category());
+  FILE* const file = std::fopen(path.c_str(), "rbe");
+  int error = file == nullptr ? errno : 0;
+  if (file != nullptr) {
+    const std::size_t count = std::fread(text.data(), 1, text.size(), file);
+    if (std::ferror(file) != 0) error = errno;
+    std::fclose(file);
+    text.resize(count);
+  }
+  if (error != 0) {
+    const std::error_code reason(error, std::generic_category());
     return refuse_config(
         fmt::format("The configuration file {} cannot be read: {}.", path, reason.message()));
   }

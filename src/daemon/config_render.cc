@@ -40,8 +40,9 @@ std::vector<Config::Line> config_lines(const Config& config,
                      source == sources.end() ? "default" : source->second});
   }
   for (const auto& [name, agent] : config.agents) {
+    const std::string table = "agents." + name;
     const auto add = [&](std::string_view key, std::string value) {
-      lines.push_back({fmt::format("agents.{}.{}", name, key), std::move(value), agents_source});
+      lines.push_back({fmt::format("{}.{}", table, key), std::move(value), agents_source});
     };
     if (!agent.command.empty()) {
       add("protocol", toml_string(choice_name(agent.protocol, kAgentProtocols)));
