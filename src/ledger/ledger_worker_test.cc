@@ -251,14 +251,15 @@ TEST_F(LedgerWorkerTest, AnswersThoseWhoWaitWhenItIsStuck) {
   release_and_run();
   EXPECT_EQ(done, 0) << "what was refused is not done";
   EXPECT_EQ(script_.commits, 1) << "what was in hand is";
-  call(Access::write, [](SqlDriver&) { return 4; });
-  io_.run();
-  EXPECT_EQ(answers_[4].value, 4);
-  // It answers first and tidies up after.
+  // It answers first and tidies up after; until then it refuses.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   do worker_->relieve();
   while (!worker_->is_healthy() && std::chrono::steady_clock::now() < end);
   EXPECT_TRUE(worker_->is_healthy());
+  call(Access::write, [](SqlDriver&) { return 4; });
+  io_.restart();
+  io_.run();
+  EXPECT_EQ(answers_[4].value, 4);
   EXPECT_NE(metrics_->render().find("clawdforge_ledger_queue_jobs 0\n"), std::string::npos);
 }
 
