@@ -18,7 +18,7 @@
 
 #include "base/ids.h"
 #include "base/run_to_end.h"
-#include "ledger/sql_ledger.h"
+#include "ledger/rows/sql_ledger.h"
 
 namespace clawdforge {
 namespace {

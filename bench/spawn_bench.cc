@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/run_to_end.h"
-#include "process/spawner.h"
+#include "process/tree/spawner.h"
 
 extern char** environ;
 

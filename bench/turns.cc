@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/run_to_end.h"
-#include "process/spawner.h"
+#include "process/tree/spawner.h"
 #include "raw_http.h"
 #include "server.h"
 

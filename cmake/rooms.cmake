@@ -1,17 +1,42 @@
-# add_room(NAME USES rooms... LINK libraries...)
-# One static library from src/NAME/*.cc, and one test program NAME_test from
-# src/NAME/*_test.cc. All rooms share the precompiled header of base.
-function(add_room name)
-  cmake_parse_arguments(ROOM "" "" "USES;LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
+# add_room(NAME USES rooms... LINK libraries... TEST_USES rooms...)
+# One static library from src/NAME/*.cc, and one test program from src/NAME/*_test.cc. A room may
+# be in a family: src/agent/acp is the room agent/acp, with the targets room_agent_acp and
+# agent_acp_test. All rooms share the precompiled header of base.
+#
+# The sources of a room are compiled together, a few at a time (a "unity build"): reading the
+# headers costs more than all the rest, and so they are read once for many sources. The names in
+# the unnamed namespaces of a room must differ for that. CLAWDFORGE_UNITY=OFF compiles each source
+# by itself, which is quicker while one of them is being changed.
+option(CLAWDFORGE_UNITY "Compile several sources of a room together" ON)
+set(CLAWDFORGE_UNITY_SOURCES 12)
+
+function(compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${CLAWDFORGE_UNITY}
+                        UNITY_BUILD_BATCH_SIZE ${CLAWDFORGE_UNITY_SOURCES})
+endfunction()
+
+function(add_room room)
+  cmake_parse_arguments(ROOM "" "" "USES;LINK;TEST_USES" ${ARGN})
+  string(REPLACE "/" "_" name ${room})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
   add_library(room_${name} STATIC ${sources})
+  if(NOT room STREQUAL "ledger/rows")
+    compile_together(room_${name})
+  endif()
+  # The sources of Asio and Beast, and one that asks OpenSSL's headers for more than others do.
+  set_source_files_properties(src/base/asio_impl.cc src/base/secret.cc
+                              src/http/message/beast_impl.cc PROPERTIES
+                              SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(room_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src
                                                  ${CMAKE_BINARY_DIR}/generated)
   list(TRANSFORM ROOM_USES PREPEND room_)
+  list(TRANSFORM ROOM_USES REPLACE "/" "_")
+  list(TRANSFORM ROOM_TEST_USES PREPEND room_)
+  list(TRANSFORM ROOM_TEST_USES REPLACE "/" "_")
   target_link_libraries(room_${name} PUBLIC ${ROOM_USES} ${ROOM_LINK})
   if(name STREQUAL "base")
     target_precompile_headers(room_base PRIVATE ${CMAKE_SOURCE_DIR}/src/base/pch.h)
@@ -29,7 +54,8 @@ function(add_room name)
     find_package(GTest REQUIRED)
     find_package(rapidcheck REQUIRED)
     add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE room_${name} rapidcheck GTest::gtest GTest::gmock
+    compile_together(${name}_test)
+    target_link_libraries(${name}_test PRIVATE room_${name} ${ROOM_TEST_USES} rapidcheck GTest::gtest GTest::gmock
                                                GTest::gtest_main)
     target_precompile_headers(${name}_test REUSE_FROM room_base)
     add_test(NAME ${name} COMMAND ${name}_test)
@@ -46,7 +72,8 @@ function(embed_texts room pattern)
   add_custom_command(OUTPUT ${header}
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/embed.py texts ${header} ${files}
     DEPENDS ${files} ${CMAKE_SOURCE_DIR}/cmake/embed.py VERBATIM)
-  target_sources(room_${room} PRIVATE ${header})
+  string(REPLACE "/" "_" name ${room})
+  target_sources(room_${name} PRIVATE ${header})
 endfunction()
 
 # embed_openapi(ROOM file): the YAML contract as one JSON string literal,
@@ -57,7 +84,8 @@ function(embed_openapi room file)
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/embed.py openapi ${header}
             ${CMAKE_SOURCE_DIR}/${file}
     DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/embed.py VERBATIM)
-  target_sources(room_${room} PRIVATE ${header})
+  string(REPLACE "/" "_" name ${room})
+  target_sources(room_${name} PRIVATE ${header})
 endfunction()
 
 # add_launcher(ROOM): builds src/launcher as a static program of its own and compiles it into
@@ -79,5 +107,6 @@ function(add_launcher room)
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/embed.py launcher ${header}
             $<TARGET_FILE:clawdforge-launcher>
     DEPENDS clawdforge-launcher ${CMAKE_SOURCE_DIR}/cmake/embed.py VERBATIM)
-  target_sources(room_${room} PRIVATE ${header})
+  string(REPLACE "/" "_" name ${room})
+  target_sources(room_${name} PRIVATE ${header})
 endfunction()

@@ -2,12 +2,12 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/demo_agent.h"
+#include "agent/demo/demo_agent.h"
 #include "cli/cli.h"
-#include "daemon/backup_command.h"
 #include "daemon/serve.h"
-#include "daemon/verify_command.h"
-#include "process/program_host.h"
+#include "offline/backup_command.h"
+#include "offline/verify_command.h"
+#include "process/host/program_host.h"
 
 using namespace clawdforge;
 

@@ -7,16 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/exit_codes.h"
 #include "cli/cli.h"
-#include "http/client.h"
+#include "client/client.h"
 
 namespace clawdforge {
-
-inline constexpr int kExitNoAnswer = 1;
-inline constexpr int kExitUsage = 2;
-inline constexpr int kExitNoToken = 3;
-inline constexpr int kExitRefused = 4;
-inline constexpr int kExitFailed = 5;
 
 // How to reach the gateway, as far as the caller said.
 struct GatewayCall {

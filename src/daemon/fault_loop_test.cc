@@ -13,12 +13,12 @@
 #include <mutex>
 #include <thread>
 
-#include "agent/acp_fixture.h"
-#include "daemon/config.h"
+#include "agent/acp/acp_fixture.h"
+#include "client/client.h"
+#include "config/config.h"
 #include "daemon/gateway.h"
-#include "http/client.h"
-#include "ledger/migrations.h"
-#include "ledger/sql_ledger.h"
+#include "ledger/core/migrations.h"
+#include "ledger/rows/sql_ledger.h"
 
 namespace clawdforge {
 namespace {

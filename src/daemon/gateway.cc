@@ -7,22 +7,22 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "agent/claude_cli.h"
-#include "agent/program_path.h"
-#include "api/agent_routes.h"
-#include "api/audit_routes.h"
-#include "api/event_routes.h"
-#include "api/file_routes.h"
-#include "api/permission_routes.h"
-#include "api/run_routes.h"
-#include "api/session_routes.h"
-#include "api/sweep_routes.h"
-#include "api/token_routes.h"
+#include "agent/claude/claude_cli.h"
+#include "agent/core/program_path.h"
+#include "api/admin/audit_routes.h"
+#include "api/admin/sweep_routes.h"
+#include "api/admin/token_routes.h"
+#include "api/native/agent_routes.h"
+#include "api/native/event_routes.h"
+#include "api/native/file_routes.h"
+#include "api/native/permission_routes.h"
+#include "api/native/run_routes.h"
+#include "api/native/session_routes.h"
 #include "base/tokens.h"
 #include "base/version.h"
-#include "daemon/agent_specs.h"
+#include "config/agent_specs.h"
 #include "daemon/process_setup.h"
-#include "daemon/recovery.h"
+#include "upkeep/recovery.h"
 
 namespace clawdforge {
 namespace {

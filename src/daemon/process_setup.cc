@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "daemon/config.h"
+#include "config/config.h"
 
 namespace clawdforge {
 namespace {

@@ -7,11 +7,11 @@
 #include <cstdio>
 #include <optional>
 
-#include "daemon/effective_config.h"
+#include "config/effective_config.h"
 #include "daemon/gateway.h"
 #include "daemon/process_setup.h"
 #include "daemon/service_notice.h"
-#include "ledger/sql_ledger.h"
+#include "ledger/rows/sql_ledger.h"
 
 namespace clawdforge {
 namespace {

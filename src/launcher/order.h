@@ -1,5 +1,5 @@
 // What the launcher is told to do, and how it tells what became of it. The gateway's
-// side of both is src/process/launch.cc and src/process/report.cc.
+// side of both is src/process/tree/launch.cc and src/process/tree/report.cc.
 //
 // Arguments, by position: GRACE_MS on|off NOFILE_SOFT|- DIR [PROGRAM ARGUMENT...]
 // Descriptors: 0, 1, 2 are the program's; 3 is this program's own file; 4 is the lifeline,

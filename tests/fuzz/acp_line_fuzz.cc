@@ -8,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/acp_failure.h"
-#include "agent/acp_message.h"
-#include "agent/acp_request.h"
-#include "agent/cli_failure.h"
-#include "agent/line_reader.h"
-#include "agent/masking.h"
+#include "agent/acp/acp_failure.h"
+#include "agent/acp/acp_message.h"
+#include "agent/acp/acp_request.h"
+#include "agent/claude/cli_failure.h"
+#include "agent/core/line_reader.h"
+#include "agent/core/masking.h"
 
 using namespace clawdforge;
 

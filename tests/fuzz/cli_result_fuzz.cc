@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/cli_failure.h"
-#include "agent/cli_result.h"
-#include "agent/masking.h"
-#include "agent/result_value.h"
+#include "agent/claude/cli_failure.h"
+#include "agent/claude/cli_result.h"
+#include "agent/claude/result_value.h"
+#include "agent/core/masking.h"
 
 using namespace clawdforge;
 

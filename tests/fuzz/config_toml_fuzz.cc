@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "daemon/config.h"
+#include "config/config.h"
 
 using clawdforge::ConfigSources;
 using clawdforge::Errc;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "http/request_parser.h"
+#include "http/message/request_parser.h"
 
 using namespace clawdforge;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "http/multipart.h"
+#include "http/message/multipart.h"
 
 using namespace clawdforge;
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "api/json_body.h"
-#include "api/problem.h"
-#include "api/session_requests.h"
+#include "api/core/json_body.h"
+#include "api/core/problem.h"
+#include "api/native/session_requests.h"
 
 using namespace clawdforge;
 namespace json = boost::json;

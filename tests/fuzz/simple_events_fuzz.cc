@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/acp_message.h"
-#include "agent/simple_events.h"
+#include "agent/acp/acp_message.h"
+#include "transcript/simple_events.h"
 
 using namespace clawdforge;
 

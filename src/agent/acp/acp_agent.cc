@@ -1,0 +1,160 @@
+#include "agent/acp/acp_agent.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/tokens.h"
+
+namespace clawdforge {
+
+AcpAgent::AcpAgent(std::unique_ptr<Child> child, Setup setup)
+    : setup_(std::move(setup)),
+      pipe_(std::move(child), setup_),
+      line_shown_(setup_.gauges.line_bytes),
+      early_shown_(setup_.gauges.early_bytes) {}
+
+void AcpAgent::send(std::string line) { pipe_.send(line.append("\n")); }
+
+// Reading
+
+// False: nothing comes any more.
+Task<bool> AcpAgent::read_more() {
+  line_shown_.set(reader_.held_bytes());
+  auto reading = pipe_.read();
+  auto piece = co_await std::move(reading);
+  if (!piece) {
+    reader_.finish();
+    co_return false;
+  }
+  reader_.feed(std::move(*piece));
+  co_return true;
+}
+
+// None: more must be read.
+std::optional<AcpMessage> AcpAgent::next_message() {
+  while (const auto line = reader_.next()) {
+    if (auto message = acp_message(*line)) return message;
+    if (line->find_first_not_of(" \t\r") != std::string_view::npos) ++skipped_lines_;
+  }
+  if (reader_.is_too_long() && !pipe_.has_trouble()) {
+    pipe_.end_for(agent_failed("agent_line_too_long",
+                               fmt::format("{} sent a line of more than {} MiB.", setup_.spec.name,
+                                           kAgentLineBytesMax / (1024 * 1024))));
+  }
+  return std::nullopt;
+}
+
+Task<AgentNews> AcpAgent::next() {
+  const AgentPipe::Presence presence(pipe_);
+  AgentNews news;
+  news.events = std::exchange(early_, {});
+  early_shown_.set(0);
+  news.is_early = !news.events.empty();
+  while (news.events.empty() && !death_) {
+    while (auto message = next_message()) take(std::move(*message), news.events);
+    if (!news.events.empty()) break;
+    auto reading = read_more();
+    const bool has_more = co_await std::move(reading);
+    if (has_more) continue;
+    while (auto message = next_message()) take(std::move(*message), news.events);
+    if (!news.events.empty()) break;
+    auto finding = pipe_.cause_of_end();
+    death_ = co_await std::move(finding);
+  }
+  if (news.events.empty()) news.death = death_;
+  news.skipped_lines = std::exchange(skipped_lines_, 0);
+  co_return news;
+}
+
+// What a message means
+
+void AcpAgent::take(AcpMessage message, std::vector<AgentEvent>& events) {
+  AgentEvent event;
+  if (message.kind == AcpKind::response) {
+    const bool is_end = prompt_id_ && message.id == fmt::to_string(*prompt_id_);
+    if (!is_end) {
+      ++skipped_lines_;  // an answer to nothing that was asked
+      return;
+    }
+    event.end = end_turn(message);
+  } else if (message.kind == AcpKind::request && !message.question) {
+    send(unknown_method_answer(message.id));
+    return;
+  } else {
+    note_update(message);
+    if (message.question) take_question(*message.question, message.tool_call_id);
+  }
+  event.json = std::move(message.json);
+  event.text = std::move(message.text);
+  event.question = std::move(message.question);
+  events.push_back(std::move(event));
+}
+
+void AcpAgent::take_question(PermissionQuestion& question, const std::string& tool_call_id) {
+  const auto known = tool_kinds_.find(tool_call_id);
+  if (question.kind.empty() && known != tool_kinds_.end()) question.kind = known->second;
+  if (is_cancelled_ || questions_.size() >= kAgentQuestionsMax) {
+    send(permission_answer(question.ask_id, std::nullopt));
+    question.is_answered = true;
+  } else {
+    questions_.insert(question.ask_id);
+  }
+}
+
+void AcpAgent::note_update(const AcpMessage& message) {
+  cost_.note(message);
+  if (message.tool_kind.empty() || message.tool_call_id.empty() ||
+      message.tool_call_id.size() > kAgentToolIdBytesMax) {
+    return;
+  }
+  if (tool_kinds_.size() >= kAgentToolKindsMax && !tool_kinds_.contains(message.tool_call_id)) {
+    tool_kinds_.clear();
+  }
+  tool_kinds_[message.tool_call_id] = message.tool_kind;
+}
+
+TurnEnd AcpAgent::end_turn(const AcpMessage& message) {
+  TurnEnd end = turn_end_of(message, is_cancelled_, setup_);
+  end.cost_usd = cost_.take();
+  prompt_id_.reset();
+  is_cancelled_ = false;
+  cancel_questions();
+  return end;
+}
+
+// What its owner asks for
+
+void AcpAgent::begin_turn(std::string prompt) {
+  std::vector<std::string_view> texts;
+  if (std::exchange(owes_system_, false)) texts.emplace_back(conversation_.system);
+  texts.emplace_back(prompt);
+  prompt_id_ = ++last_id_;
+  is_cancelled_ = false;
+  send(acp_request(*prompt_id_, "session/prompt",
+                   prompt_params(conversation_.agent_session_id, texts)));
+}
+
+void AcpAgent::cancel() {
+  if (!prompt_id_ || std::exchange(is_cancelled_, true)) return;
+  send(acp_notification("session/cancel", cancel_params(conversation_.agent_session_id)));
+  cancel_questions();
+}
+
+void AcpAgent::cancel_questions() {
+  for (const std::string& ask_id : std::exchange(questions_, {})) {
+    send(permission_answer(ask_id, std::nullopt));
+  }
+}
+
+void AcpAgent::answer(std::string ask_id, std::optional<std::string> option_id) {
+  if (questions_.erase(ask_id) == 0) return;
+  send(permission_answer(ask_id, option_id));
+}
+
+Task<void> AcpAgent::finish(bool /*is_for_good*/) {
+  auto ending = pipe_.wind_down();
+  co_await std::move(ending);
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,113 @@
+// AcpAgent is a SessionAgent that speaks the Agent Client Protocol, version 1: JSON-RPC,
+// one message a line, on the standard input and output of its process. Io thread only; it
+// outlives no Spawner, and its owner calls finish() before it dies. Whoever waits in open()
+// or next() does the reading.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/acp/acp_message.h"
+#include "agent/acp/acp_request.h"
+#include "agent/acp/acp_turn.h"
+#include "agent/core/agent_pipe.h"
+#include "agent/core/line_reader.h"
+#include "agent/core/session_agent.h"
+
+namespace clawdforge {
+
+// Tool calls whose kind is remembered; at one more all are forgotten.
+inline constexpr std::size_t kAgentToolKindsMax = 4096;
+// Longer ids of tool calls are not remembered.
+inline constexpr std::size_t kAgentToolIdBytesMax = 256;
+// Questions open at once; one more is answered as cancelled.
+inline constexpr std::size_t kAgentQuestionsMax = 256;
+// Of what is said between the answer that opens the conversation and the end of open().
+inline constexpr std::size_t kAgentEarlyBytesMax = 1024 * 1024;
+
+class AcpAgent final : public SessionAgent {
+ public:
+  struct Setup : AgentSetup {
+    bool is_claude = false;  // its adapter, whatever it calls itself
+    bool owner_settings = false;
+  };
+
+  AcpAgent(std::unique_ptr<Child> child, Setup setup);
+
+  ProcessMark mark() const override { return pipe_.mark(); }
+  Task<Opening> open(Conversation conversation) override;
+  void begin_turn(std::string prompt) override;
+  Task<AgentNews> next() override;
+  void cancel() override;
+  void answer(std::string ask_id, std::optional<std::string> option_id) override;
+  void stop() override { pipe_.stop(); }
+  Task<void> finish(bool is_for_good) override;
+  std::string error_tail() const override { return pipe_.error_tail(); }
+
+ private:
+  using Answer = std::expected<AcpMessage, AgentFailure>;   // maybe a JSON-RPC error
+  using Answered = std::expected<AcpResult, AgentFailure>;  // a result
+  using Chosen = std::expected<bool, AgentFailure>;
+  using Step = std::optional<AgentFailure>;  // none: it went well
+
+  // acp_open.cc: the steps of open(), each a request and its answer.
+  Task<Step> open_in_steps();
+  Task<Step> initialize();
+  Task<Step> load_or_begin();
+  Task<Step> begin_anew();
+  // False: the agent has no such option, or does not take the value.
+  Task<Chosen> choose(std::string category, std::string id, std::string value);
+  Task<Step> choose_mode();
+  Task<Step> choose_model();
+  Task<Step> choose_effort();
+  Task<Answer> ask(std::string method, std::string params);
+  Task<Answered> ask_well(std::string method, std::string params);
+  void take_early(AcpMessage message);
+  // The agent takes no system prompt: it goes in front of the first prompt.
+  bool has_system_to_say() const { return !conversation_.system.empty() && !dialect_.takes_system; }
+  const AcpOption* option_of(std::string_view category, std::string_view id) const;
+  AgentFailure failure_of_error(const AcpError& error) const;
+
+  // acp_agent.cc: reading, and what a message means.
+  Task<bool> read_more();
+  std::optional<AcpMessage> next_message();
+  void take(AcpMessage message, std::vector<AgentEvent>& events);
+  void take_question(PermissionQuestion& question, const std::string& tool_call_id);
+  void note_update(const AcpMessage& message);
+  TurnEnd end_turn(const AcpMessage& message);
+  void cancel_questions();
+
+  void send(std::string line);
+
+  const Setup setup_;
+  AgentPipe pipe_;
+  LineReader reader_;
+  GaugeShare line_shown_;
+  std::int64_t last_id_ = 0;
+
+  Conversation conversation_;
+  AcpDialect dialect_;
+  AcpResult abilities_;  // what initialize answered
+  std::vector<AcpOption> options_;
+  std::string mode_;
+  bool is_loaded_ = false;
+  bool owes_system_ = false;  // the system prompt goes in front of the first prompt
+
+  std::optional<std::int64_t> prompt_id_;  // of the turn under way
+  bool is_cancelled_ = false;              // that turn
+  TurnCost cost_;
+  std::map<std::string, std::string, std::less<>> tool_kinds_;  // by the id of the call
+  std::set<std::string, std::less<>> questions_;                // open ones, by ask_id
+
+  std::vector<AgentEvent> early_;  // said before open() returned
+  std::size_t early_bytes_ = 0;
+  GaugeShare early_shown_;
+  std::size_t skipped_lines_ = 0;
+  std::optional<AgentFailure> death_;
+};
+
+}  // namespace clawdforge

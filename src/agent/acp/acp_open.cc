@@ -1,0 +1,251 @@
+// How an AcpAgent opens a conversation.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/acp/acp_agent.h"
+#include "agent/acp/acp_failure.h"
+
+namespace clawdforge {
+namespace {
+
+// What Claude's adapter calls the mode in which it asks before it acts.
+constexpr std::string_view kAskingMode = "default";
+
+}  // namespace
+
+Task<Opening> AcpAgent::open(Conversation conversation) {
+  pipe_.begin_opening();
+  conversation_ = std::move(conversation);
+  auto opening = open_in_steps();
+  auto failure = co_await std::move(opening);
+  pipe_.end_opening();
+  if (failure) co_return std::unexpected(std::move(*failure));
+  co_return Opened{.agent_session_id = conversation_.agent_session_id,
+                   .is_loaded = is_loaded_,
+                   .can_load = abilities_.can_load || abilities_.can_resume,
+                   .version = abilities_.agent_version};
+}
+
+AgentFailure AcpAgent::failure_of_error(const AcpError& error) const {
+  return failure_of(error, setup_.spec, setup_.now(), setup_.secrets);
+}
+
+Task<AcpAgent::Answer> AcpAgent::ask(std::string method, std::string params) {
+  const std::int64_t id = ++last_id_;
+  const std::string wanted = fmt::to_string(id);
+  pipe_.begin_step();
+  send(acp_request(id, method, params));
+  bool has_more = true;
+  while (true) {
+    while (auto message = next_message()) {
+      if (message->kind == AcpKind::response && message->id == wanted) {
+        co_return std::move(*message);
+      }
+      take_early(std::move(*message));
+    }
+    if (!has_more) break;
+    auto reading = read_more();
+    has_more = co_await std::move(reading);
+  }
+  auto finding = pipe_.cause_of_end();
+  co_return std::unexpected(co_await std::move(finding));
+}
+
+Task<AcpAgent::Answered> AcpAgent::ask_well(std::string method, std::string params) {
+  auto asking = ask(std::move(method), std::move(params));
+  auto answer = co_await std::move(asking);
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  const std::optional<AcpError>& error = answer->error;
+  if (error) co_return std::unexpected(failure_of_error(*error));
+  co_return std::move(answer->result).value_or(AcpResult{});
+}
+
+// Until the conversation is there, what an agent says is history, or about nothing. Nobody
+// can be asked yet.
+void AcpAgent::take_early(AcpMessage message) {
+  if (message.question) {
+    send(permission_answer(message.id, std::nullopt));
+    return;
+  }
+  const bool is_history = conversation_.agent_session_id.empty();
+  if (message.kind == AcpKind::notification && is_history) return;
+  const std::size_t bytes = message.json.size();
+  if (message.kind == AcpKind::notification && early_bytes_ + bytes > kAgentEarlyBytesMax) return;
+  const std::size_t before = early_.size();
+  take(std::move(message), early_);
+  if (early_.size() > before) early_bytes_ += bytes;
+  early_shown_.set(early_bytes_);
+}
+
+Task<AcpAgent::Step> AcpAgent::open_in_steps() {
+  auto beginning = initialize();
+  if (auto failure = co_await std::move(beginning)) co_return failure;
+  if (!setup_.spec.auth_method.empty()) {
+    auto asking = ask_well("authenticate", authenticate_params(setup_.spec.auth_method));
+    auto answer = co_await std::move(asking);
+    if (!answer) co_return std::move(answer.error());
+  }
+  auto loading = load_or_begin();
+  if (auto failure = co_await std::move(loading)) co_return failure;
+  auto mode = choose_mode();
+  if (auto failure = co_await std::move(mode)) co_return failure;
+  auto model = choose_model();
+  if (auto failure = co_await std::move(model)) co_return failure;
+  auto effort = choose_effort();
+  co_return co_await std::move(effort);
+}
+
+Task<AcpAgent::Step> AcpAgent::initialize() {
+  auto asking = ask_well("initialize", initialize_params());
+  auto answer = co_await std::move(asking);
+  if (!answer) co_return std::move(answer.error());
+  abilities_ = std::move(*answer);
+  if (abilities_.protocol_version > 1) {
+    co_return agent_failed("agent_protocol",
+                           fmt::format("{} speaks version {} of its protocol; version 1 is needed.",
+                                       setup_.spec.name, abilities_.protocol_version));
+  }
+  abilities_.agent_version = setup_.note_version(abilities_.agent_version);
+  const std::string& name =
+      abilities_.agent_name.empty() ? setup_.spec.name : abilities_.agent_name;
+  dialect_.is_claude = setup_.is_claude || name.contains("claude");
+  dialect_.takes_system = dialect_.is_claude || setup_.spec.name == "demo";
+  dialect_.owner_settings = setup_.owner_settings;
+  co_return std::nullopt;
+}
+
+Task<AcpAgent::Step> AcpAgent::load_or_begin() {
+  const std::string id = std::exchange(conversation_.agent_session_id, {});
+  auto params = session_params(conversation_, dialect_, id);
+  if (!params) {
+    co_return AgentFailure{.kind = Errc::invalid,
+                           .code = "invalid_mcp_servers",
+                           .sentence = "The MCP servers are no list.",
+                           .retry_after = {}};
+  }
+  if (id.empty() || !(abilities_.can_resume || abilities_.can_load)) {
+    auto beginning = begin_anew();
+    co_return co_await std::move(beginning);
+  }
+  auto asking = ask(abilities_.can_resume ? "session/resume" : "session/load", std::move(*params));
+  auto answer = co_await std::move(asking);
+  if (!answer) co_return std::move(answer.error());
+  const std::optional<AcpError>& error = answer->error;
+  if (error && error->code == kAcpNotLoggedIn) co_return failure_of_error(*error);
+  if (error) {
+    auto beginning = begin_anew();
+    co_return co_await std::move(beginning);
+  }
+  const AcpResult result = std::move(answer->result).value_or(AcpResult{});
+  conversation_.agent_session_id = result.session_id.empty() ? id : result.session_id;
+  options_ = result.options;
+  mode_ = result.mode;
+  is_loaded_ = true;
+  owes_system_ = conversation_.is_unasked && has_system_to_say();
+  cost_.begin_at(conversation_.cost_usd_so_far);
+  co_return std::nullopt;
+}
+
+Task<AcpAgent::Step> AcpAgent::begin_anew() {
+  auto params = session_params(conversation_, dialect_, {});
+  auto asking = ask_well("session/new", params.value_or("{}"));
+  auto answer = co_await std::move(asking);
+  if (!answer) co_return std::move(answer.error());
+  if (answer->session_id.empty()) {
+    co_return agent_failed("agent_nonsense",
+                           fmt::format("{} began a conversation without an id.", setup_.spec.name));
+  }
+  conversation_.agent_session_id = answer->session_id;
+  options_ = std::move(answer->options);
+  mode_ = std::move(answer->mode);
+  owes_system_ = has_system_to_say();
+  co_return std::nullopt;
+}
+
+// By its category; agents that give none go by the name of the option.
+const AcpOption* AcpAgent::option_of(std::string_view category, std::string_view id) const {
+  auto found = std::ranges::find(options_, category, &AcpOption::category);
+  if (found == options_.end()) found = std::ranges::find(options_, id, &AcpOption::id);
+  return found == options_.end() ? nullptr : &*found;
+}
+
+Task<AcpAgent::Chosen> AcpAgent::choose(std::string category, std::string id, std::string value) {
+  const AcpOption* option = option_of(category, id);
+  if (option == nullptr) co_return false;
+  auto asking = ask("session/set_config_option",
+                    set_option_params(conversation_.agent_session_id, option->id, value));
+  auto answer = co_await std::move(asking);
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  const std::optional<AcpError>& error = answer->error;
+  if (error && error->code == kAcpNotLoggedIn) co_return std::unexpected(failure_of_error(*error));
+  if (error) co_return false;
+  AcpResult result = std::move(answer->result).value_or(AcpResult{});
+  if (result.options.empty()) co_return true;
+  options_ = std::move(result.options);
+  option = option_of(category, id);
+  // The adapter for Claude takes short names of models too, and tells the long one.
+  const bool may_differ = dialect_.is_claude && category == "model";
+  co_return option == nullptr || option->current == value || may_differ;
+}
+
+// The owner's settings, and a conversation that is loaded, can bring a mode in which the
+// adapter for Claude does not ask at all: then nobody would answer by the session's mode.
+Task<AcpAgent::Step> AcpAgent::choose_mode() {
+  if (!dialect_.is_claude || dialect_.owner_settings) co_return std::nullopt;
+  const AcpOption* option = option_of("mode", "mode");
+  const std::string& now = option != nullptr ? option->current : mode_;
+  if (now.empty() || now == kAskingMode) co_return std::nullopt;
+  if (option == nullptr) {
+    auto asking =
+        ask_well("session/set_mode", set_mode_params(conversation_.agent_session_id, kAskingMode));
+    auto answer = co_await std::move(asking);
+    if (!answer) co_return std::move(answer.error());
+    co_return std::nullopt;
+  }
+  auto choosing = choose("mode", "mode", std::string(kAskingMode));
+  auto chosen = co_await std::move(choosing);
+  if (!chosen) co_return std::move(chosen.error());
+  if (*chosen) co_return std::nullopt;
+  co_return agent_failed("agent_error",
+                         fmt::format("{} does not ask before it acts.", setup_.spec.name));
+}
+
+// Also when the agent says that it is so already: the adapter for Claude tells what the
+// owner's settings say, even if they do not count.
+Task<AcpAgent::Step> AcpAgent::choose_model() {
+  const std::string& model = conversation_.model;
+  if (model.empty()) co_return std::nullopt;
+  const AcpOption* option = option_of("model", "model");
+  if (option == nullptr) {
+    co_return AgentFailure{
+        .kind = Errc::invalid,
+        .code = "model_not_supported",
+        .sentence = fmt::format("{} does not let its model be chosen.", setup_.spec.name),
+        .retry_after = {}};
+  }
+  const std::vector<std::string> known = option->values;
+  auto choosing = choose("model", "model", model);
+  auto chosen = co_await std::move(choosing);
+  if (!chosen) co_return std::move(chosen.error());
+  if (!*chosen) co_return unknown_model(setup_.spec, model, known);
+  co_return std::nullopt;
+}
+
+// After the model: which efforts there are depends on it.
+Task<AcpAgent::Step> AcpAgent::choose_effort() {
+  if (conversation_.effort.empty()) co_return std::nullopt;
+  auto choosing = choose("thought_level", "effort", conversation_.effort);
+  auto chosen = co_await std::move(choosing);
+  if (!chosen) co_return std::move(chosen.error());
+  if (*chosen) co_return std::nullopt;
+  co_return AgentFailure{
+      .kind = Errc::invalid,
+      .code = "effort_not_supported",
+      .sentence =
+          fmt::format("{} cannot be told this effort, or not with this model.", setup_.spec.name),
+      .retry_after = {}};
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,138 @@
+#include "agent/acp/acp_request.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "agent/acp/acp_message.h"
+#include "base/version.h"
+#include "json/json_members.h"
+
+namespace clawdforge {
+namespace {
+
+// Without a title the adapter for Claude asks the model for one, at the owner's cost.
+constexpr std::string_view kTitle = "clawdforge session";
+
+constexpr std::string_view kAskAlways =
+    R"(,"settings":{"permissions":{"ask":["Bash","Read","Edit","Write"]}})";
+
+// Their JSON text in one line. None: it is none, or no array.
+std::optional<std::string> one_line_of(const std::string& mcp_servers) {
+  namespace json = boost::json;
+  if (mcp_servers.empty()) return "[]";
+  json::parse_options options;
+  options.max_depth = kAgentJsonDepthMax;
+  json::error_code error;
+  const json::value value = json::parse(mcp_servers, error, {}, options);
+  if (error || !value.is_array()) return std::nullopt;
+  return json::serialize(value);
+}
+
+// The adapter for Claude adds the owner's MCP servers, asks for a guess at the next prompt
+// after every turn, and takes a prompt that begins with a slash for a command, unless it is
+// told not to. It does not ask before it only reads: where all is denied, it has to.
+std::string meta_of(const Conversation& conversation, const AcpDialect& dialect) {
+  std::string meta = "{";
+  if (dialect.takes_system && !conversation.system.empty()) {
+    meta += R"("systemPrompt":{)";
+    append_member(meta, "append", conversation.system);
+    meta += '}';
+  }
+  if (dialect.is_claude) {
+    if (meta.back() != '{') meta += ',';
+    meta += R"("claudeCode":{"options":{"promptSuggestions":false,"verbatimPrompts":true)";
+    if (conversation.permission_mode == PermissionMode::deny_all) meta += kAskAlways;
+    if (!dialect.owner_settings) meta += R"(,"settingSources":[],"strictMcpConfig":true)";
+    append_member(meta, "title", kTitle);
+    meta += "}}";
+  }
+  return meta + "}";
+}
+
+}  // namespace
+
+std::string acp_request(std::int64_t id, std::string_view method, std::string_view params) {
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"{}","params":{}}})", id, method,
+                     params);
+}
+
+std::string acp_notification(std::string_view method, std::string_view params) {
+  return fmt::format(R"({{"jsonrpc":"2.0","method":"{}","params":{}}})", method, params);
+}
+
+std::string initialize_params() {
+  return fmt::format(
+      R"({{"protocolVersion":1,"clientCapabilities":{{"fs":{{"readTextFile":false,)"
+      R"("writeTextFile":false}},"terminal":false}},"clientInfo":{{"name":"clawdforge",)"
+      R"("title":"clawdforge","version":"{}"}}}})",
+      kVersion);
+}
+
+std::string authenticate_params(std::string_view method_id) {
+  std::string params = "{";
+  append_member(params, "methodId", method_id);
+  return params + "}";
+}
+
+std::optional<std::string> session_params(const Conversation& conversation,
+                                          const AcpDialect& dialect, std::string_view session_id) {
+  const auto servers = one_line_of(conversation.mcp_servers);
+  if (!servers) return std::nullopt;
+  std::string params = "{";
+  if (!session_id.empty()) append_member(params, "sessionId", session_id);
+  append_member(params, "cwd", conversation.working_dir);
+  params.append(R"(,"mcpServers":)").append(*servers);
+  const std::string meta = meta_of(conversation, dialect);
+  if (meta != "{}") params.append(R"(,"_meta":)").append(meta);
+  return params + "}";
+}
+
+std::string prompt_params(std::string_view session_id, const std::vector<std::string_view>& texts) {
+  std::string params = "{";
+  append_member(params, "sessionId", session_id);
+  params += R"(,"prompt":[)";
+  for (const std::string_view text : texts) {
+    if (params.back() != '[') params += ',';
+    params += R"({"type":"text")";
+    append_member(params, "text", text);
+    params += '}';
+  }
+  return params + "]}";
+}
+
+std::string cancel_params(std::string_view session_id) {
+  std::string params = "{";
+  append_member(params, "sessionId", session_id);
+  return params + "}";
+}
+
+std::string set_option_params(std::string_view session_id, std::string_view option_id,
+                              std::string_view value) {
+  std::string params = "{";
+  append_member(params, "sessionId", session_id);
+  append_member(params, "configId", option_id);
+  append_member(params, "value", value);
+  return params + "}";
+}
+
+std::string set_mode_params(std::string_view session_id, std::string_view mode) {
+  std::string params = "{";
+  append_member(params, "sessionId", session_id);
+  append_member(params, "modeId", mode);
+  return params + "}";
+}
+
+std::string permission_answer(std::string_view id, const std::optional<std::string>& option_id) {
+  std::string outcome = R"({"outcome":")";
+  outcome += option_id ? "selected\"" : "cancelled\"";
+  if (option_id) append_member(outcome, "optionId", *option_id);
+  return fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"outcome":{}}}}}}})", id, outcome);
+}
+
+std::string unknown_method_answer(std::string_view id) {
+  return fmt::format(
+      R"({{"jsonrpc":"2.0","id":{},"error":{{"code":-32601,"message":"Method not found"}}}})", id);
+}
+
+}  // namespace clawdforge

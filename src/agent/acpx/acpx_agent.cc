@@ -1,0 +1,218 @@
+#include "agent/acpx/acpx_agent.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "agent/acp/acp_failure.h"
+#include "agent/acpx/acpx_failure.h"
+#include "base/tokens.h"
+
+namespace clawdforge {
+
+AcpxAgent::AcpxAgent(std::unique_ptr<Child> host, Setup setup)
+    : setup_(std::move(setup)),
+      pipe_(std::move(host), setup_),
+      line_shown_(setup_.gauges.line_bytes) {}
+
+std::uint32_t AcpxAgent::start(Verb verb, HostOrder order) {
+  const std::uint32_t number = ++last_operation_;
+  operations_[number].verb = verb;
+  pipe_.send(host_frame(HostFrameKind::start, number, encode_order(order)));
+  return number;
+}
+
+// Reading
+
+// False: nothing comes any more.
+Task<bool> AcpxAgent::read_more() {
+  std::size_t held = frames_.held_bytes();
+  for (const auto& [number, operation] : operations_) held += operation.lines.held_bytes();
+  line_shown_.set(held);
+  auto reading = pipe_.read();
+  const auto piece = co_await std::move(reading);
+  if (piece) frames_.feed(*piece);
+  co_return piece.has_value();
+}
+
+void AcpxAgent::take_frames(AgentNews& news) {
+  while (auto frame = frames_.next()) {
+    const auto found = operations_.find(frame->operation);
+    if (found == operations_.end()) continue;
+    Operation& operation = found->second;
+    if (frame->kind == HostFrameKind::output) {
+      operation.lines.feed(std::move(frame->bytes));
+      take_lines(frame->operation, operation, news);
+    } else if (frame->kind == HostFrameKind::ended) {
+      operation.lines.finish();
+      take_lines(frame->operation, operation, news);
+      operation.status = decode_end(frame->bytes);
+      note_end(frame->operation, operation);
+    }
+  }
+  if (frames_.is_broken()) {
+    pipe_.end_for(agent_failed(
+        "agent_nonsense", fmt::format("What runs {} cannot be understood.", setup_.spec.name)));
+  }
+}
+
+void AcpxAgent::take_lines(std::uint32_t number, Operation& operation, AgentNews& news) {
+  while (const auto line = operation.lines.next()) {
+    if (operation.verb == Verb::prompt) {
+      take_traffic(number, operation, *line, news);
+    } else if (auto answer = acpx_answer(*line)) {
+      operation.answer = std::move(answer);
+    }
+  }
+  if (operation.lines.is_too_long()) {
+    pipe_.end_for(agent_failed("agent_line_too_long",
+                               fmt::format("{} sent a line of more than {} MiB.", setup_.spec.name,
+                                           kAgentLineBytesMax / (1024 * 1024))));
+  }
+}
+
+void AcpxAgent::take_traffic(std::uint32_t number, Operation& operation, std::string_view line,
+                             AgentNews& news) {
+  using Kind = AcpxTraffic::Kind;
+  auto heard = operation.traffic.take(line);
+  switch (heard.kind) {
+    case Kind::nothing:
+      break;
+    case Kind::no_object:
+      if (line.find_first_not_of(" \t\r") != line.npos) ++news.skipped_lines;
+      break;
+    case Kind::fault:
+      operation.fault = std::move(heard.fault);
+      break;
+    case Kind::opening:
+      if (const auto& result = heard.message.result) setup_.note_version(result->agent_version);
+      break;
+    case Kind::loading:
+      if (has_talked_) news.is_resumed = true;
+      break;
+    case Kind::beginning:
+      if (has_talked_) news.is_resumed = false;
+      break;
+    case Kind::asked:
+      // Whatever acpx shows of it: another session is another conversation.
+      if (has_talked_ && !session_id_.empty() && heard.session_id != session_id_) {
+        news.is_resumed = false;
+      }
+      session_id_ = std::move(heard.session_id);
+      has_talked_ = true;
+      if (number == turn_) is_asked_ = true;
+      if (is_cancelled_) begin_cancel();
+      break;
+    case Kind::event:
+      note_event(std::move(heard.message), number != turn_, news);
+      break;
+    case Kind::end:
+      if (number == turn_) end_turn(operation, std::move(heard.message), news);
+      break;
+  }
+  if (news.is_resumed == false) owes_system_ = !call_.conversation.system.empty();
+}
+
+void AcpxAgent::note_event(AcpMessage message, bool is_late, AgentNews& news) {
+  cost_.note(message);
+  AgentEvent event;
+  event.json = std::move(message.json);
+  event.text = std::move(message.text);
+  event.question = std::move(message.question);
+  event.is_late = is_late;
+  news.events.push_back(std::move(event));
+}
+
+void AcpxAgent::end_turn(Operation& operation, AcpMessage message, AgentNews& news) {
+  for (AcpMessage& question : operation.traffic.take_questions()) {
+    note_event(std::move(question), false, news);
+  }
+  TurnEnd end = turn_end_of(message, is_cancelled_, setup_);
+  end.cost_usd = cost_.take();
+  operation.is_over = true;
+  turn_ = 0;
+  is_cancelled_ = false;
+  AgentEvent event;
+  event.json = std::move(message.json);
+  event.end = std::move(end);
+  news.events.push_back(std::move(event));
+}
+
+// The exit code says nothing about a turn that has had its end: a good one may come with
+// any. Without that end the process tells why, and what it has left behind is not trusted
+// with another turn.
+void AcpxAgent::note_end(std::uint32_t number, Operation& operation) {
+  if (operation.verb == Verb::control) {
+    pipe_.nudge();  // close_session() may wait
+    return;         // ask() looks at it
+  }
+  if (operation.verb == Verb::cancel) {
+    const bool has_worked = operation.answer && operation.answer->is_cancelled;
+    operations_.erase(number);
+    if (!has_worked && is_cancelled_ && turn_ != 0) begin_cancel();
+    return;
+  }
+  if (!operation.is_over && number == turn_) {
+    pipe_.end_for(operation.fault
+                      ? failure_of(*operation.fault, setup_.spec, setup_.now(), setup_.secrets)
+                      : failure_of_acpx(setup_.spec, *operation.status));
+  }
+  operations_.erase(number);
+}
+
+Task<AgentNews> AcpxAgent::next() {
+  AgentNews news;
+  if (is_finishing_) {  // which reads by itself
+    if (!death_) death_ = failure_of_end(setup_.spec, std::nullopt);
+    news.death = death_;
+    co_return news;
+  }
+  const AgentPipe::Presence presence(pipe_);
+  while (news.events.empty() && !news.is_resumed && !death_) {
+    take_frames(news);
+    if (!news.events.empty() || news.is_resumed) break;
+    auto reading = read_more();
+    const bool has_more = co_await std::move(reading);
+    if (has_more) continue;
+    auto finding = pipe_.cause_of_end();
+    death_ = co_await std::move(finding);
+  }
+  if (news.events.empty() && !news.is_resumed) news.death = death_;
+  co_return news;
+}
+
+// What its owner asks for
+
+void AcpxAgent::begin_turn(std::string prompt) {
+  std::vector<std::string_view> texts;
+  if (std::exchange(owes_system_, false)) texts.emplace_back(call_.conversation.system);
+  texts.emplace_back(prompt);
+  is_asked_ = false;
+  is_cancelled_ = false;
+  cancels_ = 0;
+  turn_ = start(Verb::prompt, acpx_prompt(call_, config_, texts));
+}
+
+// acpx cancels what its queue owner is busy with, so the prompt must be there first.
+void AcpxAgent::cancel() {
+  if (turn_ == 0 || std::exchange(is_cancelled_, true)) return;
+  if (is_asked_) begin_cancel();
+}
+
+void AcpxAgent::begin_cancel() {
+  if (turn_ == 0 || ++cancels_ > kAcpxCancelsMax) return;
+  start(Verb::cancel, acpx_cancel(call_));
+}
+
+Task<void> AcpxAgent::finish(bool is_for_good) {
+  is_finishing_ = true;
+  if (is_for_good && !record_id_.empty()) {
+    auto closing = close_session();
+    co_await std::move(closing);
+  }
+  // The host ends by itself then, and the launcher ends what it leaves.
+  auto ending = pipe_.wind_down();
+  co_await std::move(ending);
+}
+
+}  // namespace clawdforge

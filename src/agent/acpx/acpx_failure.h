@@ -1,0 +1,29 @@
+// Tells the ways apart in which acpx fails, by its error lines and exit codes. Pure. The
+// codes are stable: docs/openapi.yaml lists them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/acpx/acpx_line.h"
+#include "agent/core/question.h"
+#include "model/agent.h"
+#include "process/tree/child.h"
+
+namespace clawdforge {
+
+// By its own words. Secrets are masked. Without `now`, in Unix seconds, the end of a limit
+// is not known.
+AgentFailure failure_of(const AcpxFault& fault, const AgentSpec& spec,
+                        std::optional<std::int64_t> now, const std::vector<std::string>& secrets);
+
+// It ended without a word that counts, whatever its exit code.
+AgentFailure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status);
+
+// Why the model was not chosen; none: that is not what the fault is about.
+std::optional<AgentFailure> model_failure(const AcpxFault& fault, const AgentSpec& spec,
+                                          const std::string& model);
+
+}  // namespace clawdforge

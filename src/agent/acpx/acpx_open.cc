@@ -1,0 +1,147 @@
+// How an AcpxAgent opens a conversation, and closes it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/acpx/acpx_agent.h"
+#include "agent/acpx/acpx_failure.h"
+#include "base/tokens.h"
+
+namespace clawdforge {
+
+Task<Opening> AcpxAgent::open(Conversation conversation) {
+  pipe_.begin_opening();
+  call_ = {.program = setup_.program,
+           .agent = setup_.spec.command,
+           .conversation = std::move(conversation)};
+  if (call_.conversation.mcp_servers.find_first_not_of(" \t\r\n[]") != std::string::npos) {
+    // In the session's own temporary directory, which goes with the session: it may hold
+    // keys, and acpx reads it again whenever it starts the agent.
+    config_ = call_.conversation.temp_dir + "/acpx-mcp.json";
+  }
+  auto opening = open_in_steps();
+  auto failure = co_await std::move(opening);
+  pipe_.end_opening();
+  if (failure) co_return std::unexpected(std::move(*failure));
+  // Whether the agent can load is for acpx to know; it keeps the record in any case.
+  co_return Opened{.agent_session_id = fmt::format("{}{}", kAcpxIdPrefix, record_id_),
+                   .is_loaded = is_loaded_,
+                   .can_load = true,
+                   .version = setup_.version == nullptr ? "" : *setup_.version};
+}
+
+Task<AcpxAgent::Step> AcpxAgent::open_in_steps() {
+  auto opening = open_session();
+  if (auto failure = co_await std::move(opening)) co_return failure;
+  if (is_loaded_ || call_.conversation.effort.empty()) co_return std::nullopt;
+  auto choosing = choose_effort();
+  co_return co_await std::move(choosing);
+}
+
+// One that was asleep is not started: the first prompt does that, and tells what became of
+// the conversation.
+Task<AcpxAgent::Step> AcpxAgent::open_session() {
+  const Conversation& conversation = call_.conversation;
+  const bool is_known = conversation.agent_session_id.starts_with(kAcpxIdPrefix);
+  auto asking = ask(is_known ? acpx_ensure(call_, config_) : acpx_new(call_, config_));
+  auto answer = co_await std::move(asking);
+  if (!answer) co_return std::move(answer.error());
+  if (const auto& fault = answer->fault) {
+    if (auto failure = model_failure(*fault, setup_.spec, conversation.model)) co_return failure;
+    co_return failure_of(*fault, setup_.spec, setup_.now(), setup_.secrets);
+  }
+  record_id_ = answer->record_id;
+  if (record_id_.empty()) {
+    co_return agent_failed(
+        "agent_nonsense",
+        fmt::format("acpx began a session of {} without an id.", setup_.spec.name));
+  }
+  is_loaded_ = is_known && !answer->is_created;
+  has_talked_ = is_loaded_ && !conversation.is_unasked;
+  owes_system_ = (!is_loaded_ || conversation.is_unasked) && !conversation.system.empty();
+  if (is_loaded_) cost_.begin_at(conversation.cost_usd_so_far);
+  co_return std::nullopt;
+}
+
+// acpx remembers it, and tells it to the agent again whenever it starts it. Not so with a
+// model: after it has told that, it takes the agent's usual effort for the wanted one.
+Task<AcpxAgent::Step> AcpxAgent::choose_effort() {
+  const AgentFailure not_supported{
+      .kind = Errc::invalid,
+      .code = "effort_not_supported",
+      .sentence =
+          fmt::format("{} cannot be told this effort, or not with this model.", setup_.spec.name),
+      .retry_after = {}};
+  if (!call_.conversation.model.empty()) co_return not_supported;
+  auto asking = ask(acpx_show(call_));
+  auto record = co_await std::move(asking);
+  if (!record) co_return std::move(record.error());
+  auto found = std::ranges::find(record->options, "thought_level", &AcpOption::category);
+  if (found == record->options.end()) {
+    found = std::ranges::find(record->options, "effort", &AcpOption::id);
+  }
+  if (found == record->options.end()) co_return not_supported;
+  auto setting = ask(acpx_set(call_, found->id, call_.conversation.effort));
+  auto answer = co_await std::move(setting);
+  if (!answer) co_return std::move(answer.error());
+  const auto& fault = answer->fault;
+  if (!fault) co_return std::nullopt;
+  AgentFailure failure = failure_of(*fault, setup_.spec, setup_.now(), setup_.secrets);
+  co_return failure.code == "agent_error" ? not_supported : failure;
+}
+
+// Runs one control command to its end. Whatever it says is an answer.
+Task<AcpxAgent::Answered> AcpxAgent::ask(HostOrder order) {
+  pipe_.begin_step();
+  const std::uint32_t number = start(Verb::control, std::move(order));
+  AgentNews nothing;  // no turn is under way
+  bool has_more = true;
+  while (has_more && !operations_[number].status) {
+    take_frames(nothing);
+    if (operations_[number].status) break;
+    auto reading = read_more();
+    has_more = co_await std::move(reading);
+  }
+  Operation operation = std::move(operations_[number]);
+  operations_.erase(number);
+  if (!operation.status) {
+    auto finding = pipe_.cause_of_end();
+    co_return std::unexpected(co_await std::move(finding));
+  }
+  if (operation.answer) co_return std::move(*operation.answer);
+  co_return std::unexpected(failure_of_acpx(setup_.spec, *operation.status));
+}
+
+// Politely, within its time: the agent is told, and acpx's queue owner ends. What acpx
+// answers does not matter, and a session that it does not know is closed as well.
+Task<void> AcpxAgent::close_session() {
+  if (pipe_.is_ending()) co_return;
+  close_limit_.emplace(pipe_.executor(), kAcpxCloseMax);
+  pipe_.spawn(limit_close());
+  const std::uint32_t number = start(Verb::control, acpx_close(call_));
+  const auto is_over = [&] { return pipe_.is_ending() || operations_[number].status; };
+  AgentNews unheard;
+  while (!is_over()) {
+    if (pipe_.is_read()) {
+      auto waiting = pipe_.wait_for_nudge();
+      co_await std::move(waiting);
+      continue;
+    }
+    take_frames(unheard);
+    unheard = {};
+    if (is_over()) break;
+    auto reading = read_more();
+    const bool has_more = co_await std::move(reading);
+    if (!has_more) break;
+  }
+  close_limit_->cancel();
+}
+
+Task<void> AcpxAgent::limit_close() {
+  if (!close_limit_) co_return;
+  const auto [error] = co_await close_limit_->async_wait(kAwait);
+  if (!error) pipe_.stop();
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,185 @@
+#include "agent/core/agent_pipe.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <utility>
+
+#include "agent/acp/acp_failure.h"
+#include "agent/core/agent_process.h"
+#include "agent/core/masking.h"
+#include "base/tokens.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::size_t kReadBytes = 64 * 1024;
+// After so many pieces others get their turn: a pipe that is always full would keep the
+// thread for itself.
+constexpr unsigned kPiecesAtOnce = 4;
+constexpr std::size_t kVersionCharacters = 100;
+
+}  // namespace
+
+AgentGauges AgentGauges::in(Metrics& metrics) {
+  return {.outbox_bytes = &metrics.gauge("clawdforge_agent_outbox_bytes",
+                                         "Sent to sessions' agents and not read by them."),
+          .early_bytes = &metrics.gauge("clawdforge_agent_early_bytes",
+                                        "Said by sessions' agents while they are started."),
+          .line_bytes = &metrics.gauge("clawdforge_agent_line_bytes",
+                                       "Messages of sessions' agents that have only begun.")};
+}
+
+std::optional<std::int64_t> AgentSetup::now() const {
+  if (clock == nullptr) return std::nullopt;
+  return unix_seconds(clock->now());
+}
+
+std::string AgentSetup::note_version(std::string_view told) const {
+  std::string shown = masked_line(told, kVersionCharacters);
+  if (version != nullptr) *version = shown;
+  return shown;
+}
+
+AgentPipe::AgentPipe(std::unique_ptr<Child> child, const AgentSetup& setup)
+    : child_(std::move(child)),
+      setup_(setup),
+      deadline_(child_->executor()),
+      ended_(child_->executor()),
+      farewell_(child_->executor()),
+      nudged_(child_->executor()),
+      outbox_shown_(setup.gauges.outbox_bytes),
+      tasks_(child_->executor()) {
+  deadline_.expires_at(Timer::time_point::max());
+  nudged_.expires_at(Timer::time_point::max());
+}
+
+ProcessMark AgentPipe::mark() const { return mark_of(*child_, setup_.boot_id); }
+
+std::string AgentPipe::error_tail() const {
+  return shown_tail(child_->error_tail(), setup_.secrets);
+}
+
+// Opening
+
+void AgentPipe::begin_opening() {
+  is_begun_ = true;
+  is_opening_ = true;
+  tasks_.spawn(await_end());
+  tasks_.spawn(watch_deadline());
+}
+
+void AgentPipe::begin_step() { deadline_.expires_after(setup_.start_max); }
+
+void AgentPipe::end_opening() {
+  is_opening_ = false;
+  deadline_.cancel();
+}
+
+// Each step sets the deadline anew, which wakes this one up.
+Task<void> AgentPipe::watch_deadline() {
+  while (is_opening_) {
+    const auto [error] = co_await deadline_.async_wait(kAwait);
+    if (error || !is_opening_ || deadline_.expiry() > Timer::clock_type::now()) continue;
+    end_for({.kind = Errc::timed_out,
+             .code = "agent_start_timeout",
+             .sentence = fmt::format(
+                 "{} did not answer within {} s while it was started.", setup_.spec.name,
+                 std::chrono::ceil<std::chrono::seconds>(setup_.start_max).count()),
+             .retry_after = {}});
+    co_return;
+  }
+}
+
+// Writing and reading
+
+void AgentPipe::send(std::string_view bytes) {
+  if (trouble_ || is_stopped_) return;
+  outbox_.append(bytes);
+  outbox_shown_.set(outbox_.size() + writing_bytes_);
+  if (outbox_.size() + writing_bytes_ > kAgentOutboxBytesMax) {
+    end_for(agent_failed("agent_not_reading",
+                         fmt::format("{} does not read what it is sent.", setup_.spec.name)));
+    return;
+  }
+  if (!std::exchange(is_writing_, true)) tasks_.spawn(write_out());
+}
+
+Task<void> AgentPipe::write_out() {
+  while (!outbox_.empty()) {
+    writing_bytes_ = outbox_.size();
+    auto writing = child_->write(std::exchange(outbox_, {}));
+    const auto written = co_await std::move(writing);
+    writing_bytes_ = 0;
+    outbox_shown_.set(outbox_.size());
+    // It may still have something to say: its output tells how it ended.
+    if (!written) co_return;
+  }
+  is_writing_ = false;
+}
+
+Task<std::optional<std::string>> AgentPipe::read() {
+  if (++pieces_ % kPiecesAtOnce == 0) {
+    co_await boost::asio::post(co_await boost::asio::this_coro::executor, kAwait);
+  }
+  auto reading = child_->read(kReadBytes);
+  auto piece = co_await std::move(reading);
+  if (!piece || piece->empty()) co_return std::nullopt;
+  co_return std::move(*piece);
+}
+
+Task<void> AgentPipe::wait_for_nudge() { co_await nudged_.async_wait(kAwait); }
+
+// Ends
+
+void AgentPipe::end_for(AgentFailure trouble) {
+  if (!trouble_) trouble_ = std::move(trouble);
+  child_->let_go();
+}
+
+void AgentPipe::stop() {
+  is_stopped_ = true;
+  child_->let_go();
+  ended_.cancel();
+  farewell_.cancel();
+  nudge();
+}
+
+Task<void> AgentPipe::await_end() {
+  auto ending = child_->exit();
+  status_ = co_await std::move(ending);
+  ended_.cancel();
+  farewell_.cancel();
+}
+
+Task<AgentFailure> AgentPipe::cause_of_end() {
+  if (!is_ending()) {
+    ended_.expires_after(kAgentWindDownMax);
+    co_await ended_.async_wait(kAwait);
+  }
+  if (!is_ending()) {
+    child_->let_go();
+    ended_.expires_at(Timer::time_point::max());
+    while (!is_ending()) co_await ended_.async_wait(kAwait);
+  }
+  if (trouble_) co_return *trouble_;
+  co_return failure_of_end(setup_.spec, status_);
+}
+
+Task<void> AgentPipe::wind_down() {
+  child_->close_input();
+  if (is_begun_ && !is_ending()) {
+    farewell_.expires_after(kAgentWindDownMax);
+    co_await farewell_.async_wait(kAwait);
+  }
+  stop();
+  end_opening();
+  auto joining = tasks_.join();
+  co_await std::move(joining);
+  while (is_read_) co_await nudged_.async_wait(kAwait);
+  auto going = child_->gone();
+  co_await std::move(going);
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,142 @@
+// AgentPipe is the process of a SessionAgent with what passes between us and it: bytes that
+// go out through a bounded outbox, bytes that come in when somebody waits for them, and why
+// it has ended. Owned by the agent, whatever that speaks; io thread only. Its owner calls
+// wind_down() before it dies.
+//
+// Beside whoever reads run a task that writes, so that an agent which does not read holds
+// nobody up; one that waits for the process to end; and, while the conversation is being
+// opened, one that watches over the deadline.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/core/question.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/task_group.h"
+#include "base/timer.h"
+#include "model/agent.h"
+#include "process/tree/child.h"
+
+namespace clawdforge {
+
+// What waits to be read by the agent; one that leaves more unread is ended.
+inline constexpr std::size_t kAgentOutboxBytesMax = 64 * 1024 * 1024;
+// How long an agent may take to end by itself when it is told to, or has closed its output.
+inline constexpr std::chrono::milliseconds kAgentWindDownMax{1000};
+
+// What all agents of sessions hold together; each may be null.
+struct AgentGauges {
+  Gauge* outbox_bytes = nullptr;  // sent, and not read by the agent
+  Gauge* early_bytes = nullptr;   // said while the conversation was being opened
+  Gauge* line_bytes = nullptr;    // of messages that have begun and not ended
+
+  static AgentGauges in(Metrics& metrics);
+};
+
+// What is known of a session's agent before its process, whatever it speaks.
+struct AgentSetup {
+  AgentSpec spec;
+  std::chrono::milliseconds start_max{60'000};  // for each step of open()
+  const Clock* clock = nullptr;                 // to read a limit's end by; may be null
+  std::string* version = nullptr;               // where to note what the agent calls its version
+  std::vector<std::string> secrets;
+  std::string boot_id;
+  AgentGauges gauges;
+
+  // In Unix seconds; none: there is no clock.
+  std::optional<std::int64_t> now() const;
+  // Notes it, and gives it as it may be shown.
+  std::string note_version(std::string_view told) const;
+};
+
+class AgentPipe {
+ public:
+  // `setup` outlives it.
+  AgentPipe(std::unique_ptr<Child> child, const AgentSetup& setup);
+
+  IoExecutor executor() { return nudged_.get_executor(); }
+  ProcessMark mark() const;
+  std::string error_tail() const;  // masked
+
+  // From begin_opening() on the steps of the start have deadlines, up to end_opening().
+  void begin_opening();
+  void begin_step();  // its time begins
+  void end_opening();
+
+  // Returns at once.
+  void send(std::string_view bytes);
+
+  // None: nothing comes any more.
+  Task<std::optional<std::string>> read();
+
+  // Its output has ended, or we have ended it: why. Waits until that is known.
+  Task<AgentFailure> cause_of_end();
+
+  // Ends the tree because of `trouble`, or because its owner wants it.
+  void end_for(AgentFailure trouble);
+  void stop();
+  // True: ended, or about to.
+  bool is_ending() const { return trouble_ || is_stopped_ || status_; }
+  bool has_trouble() const { return trouble_.has_value(); }
+
+  // For as long as it lives somebody is reading, for whom wind_down() waits.
+  class Presence {
+   public:
+    explicit Presence(AgentPipe& pipe) : pipe_(pipe) { pipe_.is_read_ = true; }
+    ~Presence() {
+      pipe_.is_read_ = false;
+      pipe_.nudge();
+    }
+    Presence(const Presence&) = delete;
+    Presence& operator=(const Presence&) = delete;
+
+   private:
+    AgentPipe& pipe_;
+  };
+  bool is_read() const { return is_read_; }
+  // Until a reader has left, or somebody has nudged, or it is stopped.
+  Task<void> wait_for_nudge();
+  void nudge() { nudged_.cancel(); }
+
+  // A task that ends by itself before wind_down() does.
+  void spawn(Task<void> task) { tasks_.spawn(std::move(task)); }
+
+  // Ends politely, then firmly, and waits until nothing of the tree is left.
+  Task<void> wind_down();
+
+ private:
+  Task<void> write_out();
+  Task<void> await_end();
+  Task<void> watch_deadline();
+
+  std::unique_ptr<Child> child_;
+  const AgentSetup& setup_;
+
+  Timer deadline_;  // of a step of the opening
+  Timer ended_;     // cause_of_end() waits by it for the process to end
+  Timer farewell_;  // wind_down() likewise
+  Timer nudged_;    // never expires
+  bool is_begun_ = false;
+  bool is_opening_ = false;
+  bool is_read_ = false;
+  bool is_stopped_ = false;
+  std::optional<AgentFailure> trouble_;  // why we have ended it
+  std::optional<ExitStatus> status_;
+
+  std::string outbox_;
+  std::size_t writing_bytes_ = 0;  // taken out of the outbox and not yet written
+  GaugeShare outbox_shown_;
+  bool is_writing_ = false;
+  unsigned pieces_ = 0;  // read so far
+
+  TaskGroup tasks_;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,86 @@
+#include "agent/core/program_probe.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/core/masking.h"
+#include "base/task_group.h"
+#include "base/tokens.h"
+
+namespace clawdforge {
+
+ProgramProbe::ProgramProbe(IoExecutor executor, Spawner& spawner, std::string program,
+                           std::map<std::string, std::string> environment, std::string working_dir)
+    : executor_(executor),
+      timer_(executor),
+      deadline_(executor),
+      spawner_(spawner),
+      program_(std::move(program)),
+      environment_(std::move(environment)),
+      working_dir_(std::move(working_dir)) {}
+
+Task<void> ProgramProbe::end_in_time() {
+  const auto [error] = co_await deadline_.async_wait(kAwait);
+  if (!error && child_ != nullptr) child_->let_go();
+}
+
+// All of the output is read, so that the program is not stopped by a full pipe; a little
+// of it is kept.
+Task<std::string> ProgramProbe::first_line() {
+  constexpr std::size_t kKept = 4 * kVersionCharactersMax;
+  std::string output;
+  while (true) {
+    auto reading = child_->read(kKept);
+    const auto piece = co_await std::move(reading);
+    if (!piece || piece->empty()) break;
+    output.append(*piece, 0, kKept - std::min(kKept, output.size()));
+  }
+  output.resize(std::min(output.find('\n'), output.size()));
+  co_return masked_line(output, kVersionCharactersMax);
+}
+
+Task<void> ProgramProbe::look() {
+  const ChildPlan plan{{program_, "--version"}, environment_, working_dir_};
+  auto spawned = spawner_.spawn(plan);
+  if (!spawned) co_return;
+  const std::unique_ptr<Child> child = std::move(*spawned);
+  child_ = child.get();
+  child->close_input();
+  TaskGroup watching(executor_);
+  deadline_.expires_after(kProbeTimeMax);
+  watching.spawn(end_in_time());
+
+  auto reading = first_line();
+  std::string version = co_await std::move(reading);
+  auto ending = child->exit();
+  const ExitStatus status = co_await std::move(ending);
+  const bool is_present = status == ExitStatus(Exited{0});
+  if (!is_stopped_) finding_ = {is_present, is_present ? std::move(version) : ""};
+  has_looked_ = true;
+
+  child->let_go();
+  auto going = child->gone();
+  co_await std::move(going);
+  deadline_.cancel();
+  auto joining = watching.join();
+  co_await std::move(joining);
+  child_ = nullptr;
+}
+
+Task<void> ProgramProbe::run() {
+  while (!is_stopped_) {
+    auto looking = look();
+    co_await std::move(looking);
+    if (is_stopped_) break;
+    timer_.expires_after(finding_.is_present ? kProbeInterval : kProbeAbsentInterval);
+    co_await timer_.async_wait(kAwait);
+  }
+}
+
+void ProgramProbe::stop() {
+  is_stopped_ = true;
+  timer_.cancel();
+  if (child_ != nullptr) child_->let_go();
+}
+
+}  // namespace clawdforge

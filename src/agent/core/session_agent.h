@@ -1,0 +1,124 @@
+// SessionAgent is an agent with which a conversation is held: turns go in, events come
+// out, whatever the wire between us looks like. One process tree, owned by one session;
+// io thread only.
+//
+// It is pulled: nothing is read from the agent unless somebody waits in open() or next().
+// So one task of its owner calls next() for as long as the agent lives, also between turns;
+// an owner that is slow makes the agent wait.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/core/question.h"
+#include "base/async.h"
+#include "model/agent.h"
+#include "model/run.h"
+
+namespace clawdforge {
+
+// What an agent is started with, at the first time and at every later one.
+struct Conversation {
+  std::string name;              // what we call it: the session's id
+  std::string working_dir;       // absolute, there
+  std::string temp_dir;          // likewise
+  std::string agent_session_id;  // the agent's own; empty: a new conversation
+  bool is_unasked = false;       // nothing has been said in it yet, whatever its id
+  std::string model;             // this and all below: empty: the agent's default
+  std::string system;
+  std::string effort;
+  std::string mcp_servers;  // JSON text of an array
+  PermissionMode permission_mode = PermissionMode::approve_reads;
+  double cost_usd_so_far = 0;  // agents tell the sum over the conversation
+};
+
+struct Opened {
+  std::string agent_session_id;
+  bool is_loaded = false;  // it knows what was said before
+  bool can_load = false;   // the conversation can be loaded again by a later process
+  std::string version;     // what the agent calls its version
+};
+using Opening = std::expected<Opened, AgentFailure>;
+
+struct PermissionOption {
+  std::string option_id;
+  std::string name;
+  std::string kind;  // allow_once, allow_always, reject_once, reject_always, or something new
+};
+
+struct PermissionQuestion {
+  std::string ask_id;  // for SessionAgent::answer()
+  std::string title;
+  std::string kind;  // of the tool: read, edit, execute, ...; empty: not known
+  std::vector<PermissionOption> options;
+  // Somebody between us and the agent has answered it, by Conversation::permission_mode:
+  // it is told so that it can be written down.
+  bool is_answered = false;
+  std::optional<std::string> answer;  // then; none: cancelled
+};
+
+struct TurnEnd {
+  std::optional<AgentFailure> failure;  // none: it ended with `stop_reason`
+  std::string stop_reason;
+  std::optional<Usage> usage;
+  std::optional<double> cost_usd;      // of this turn
+  bool has_lost_conversation = false;  // the process lives, but has to be started anew
+};
+
+// One message of the agent.
+struct AgentEvent {
+  std::string json;  // as it was sent: valid, one line without line breaks
+  std::string text;  // what it adds to the agent's message; empty for anything else
+  std::optional<PermissionQuestion> question;
+  std::optional<TurnEnd> end;  // the turn is over; what follows was said late
+  bool is_late = false;        // it belongs to the turn before, whatever has begun since
+};
+
+struct AgentNews {
+  std::vector<AgentEvent> events;     // in order, at least one unless something below is set
+  std::optional<AgentFailure> death;  // nothing comes any more; a turn under way ends here
+  std::size_t skipped_lines = 0;      // since the last news: what was no message
+  // What drives the agent for us had to start it again for the turn under way: whether it
+  // still knows what was said before.
+  std::optional<bool> is_resumed;
+  bool is_early = false;  // it was said before any turn that has begun since open()
+};
+
+class SessionAgent {
+ public:
+  virtual ~SessionAgent() = default;
+
+  virtual ProcessMark mark() const = 0;
+
+  // Opens the conversation, each step within its deadline. Once. After a failure the
+  // agent is of no use: finish() it. A conversation that cannot be loaded is begun anew.
+  virtual Task<Opening> open(Conversation conversation) = 0;
+
+  // One turn at a time; its end comes out of next(). Returns at once.
+  virtual void begin_turn(std::string prompt) = 0;
+
+  // What the agent says next, also between turns. One caller at a time.
+  virtual Task<AgentNews> next() = 0;
+
+  // Asks the agent to end its turn, at most once a turn; that comes as its end. Questions
+  // still open are answered as cancelled.
+  virtual void cancel() = 0;
+
+  // Answers a question, the first time that it is called for it. None: cancelled.
+  virtual void answer(std::string ask_id, std::optional<std::string> option_id) = 0;
+
+  // Ends the tree now; open() and next() return soon, next() with a death.
+  virtual void stop() = 0;
+
+  // Ends politely, then firmly, and waits until nothing of the tree is left. After it
+  // only the destructor may follow. Nobody may be in open() any more; next() may.
+  // `is_for_good`: the conversation will never be loaded again.
+  virtual Task<void> finish(bool is_for_good) = 0;
+
+  // The last of its standard error: valid UTF-8, masked.
+  virtual std::string error_tail() const = 0;
+};
+
+}  // namespace clawdforge

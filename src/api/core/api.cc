@@ -1,0 +1,141 @@
+#include "api/core/api.h"
+
+#include <algorithm>
+
+#include "api/core/json_body.h"
+#include "api/core/problem.h"
+#include "base/refusals.h"
+#include "http/message/multipart.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr const char* kForwardingHeaders[] = {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"};
+constexpr std::chrono::seconds kDrainRetryAfter{5};
+constexpr std::size_t kIgnoredBodyBytesMax = 64 * 1024;
+
+// A proxy that nobody declared trusted makes the whole world look like loopback; what
+// it forwards at least says so.
+bool is_local(const Request& request, const IpAddress& origin) {
+  return origin.is_loopback() && std::ranges::none_of(kForwardingHeaders, [&](const char* name) {
+           return request.header(name).has_value();
+         });
+}
+
+bool takes(Permit permit, CallerKind kind) {
+  switch (permit) {
+    case Permit::anybody:
+      return true;
+    case Permit::app:
+      return kind == CallerKind::app;
+    case Permit::admin:
+    case Permit::loopback_or_admin:
+      return kind == CallerKind::admin;
+    case Permit::app_or_admin:
+      return kind == CallerKind::app || kind == CallerKind::admin;
+  }
+  return false;
+}
+
+Admission refuse(const Error& error, const Request& request, const Route* route = nullptr) {
+  Admission admission;
+  admission.refusal = problem(error, request.id);
+  admission.route = route;
+  return admission;
+}
+
+Admission refuse_unrouted(const Router::Match& match, const Request& request) {
+  Admission admission;
+  admission.refusal.emplace();
+  if (match.allow.empty()) {
+    admission.refusal->status = 404;
+    admission.refusal->body =
+        error_body("path_not_found", "There is nothing at this path.", request.id);
+  } else {
+    admission.refusal->status = 405;
+    admission.refusal->headers.emplace_back("Allow", match.allow);
+    admission.refusal->body = error_body(
+        "method_not_allowed", "This path does not take this method; see Allow.", request.id);
+  }
+  return admission;
+}
+
+// Of the body, as the head announces it.
+Result<void> check_type(const Endpoint& endpoint, const Request& request) {
+  if (endpoint.body == Body::json && brings_another_type(request)) {
+    return fail(Errc::unsupported_type, "unsupported_content_type",
+                "Send the body as application/json.");
+  }
+  if (endpoint.body == Body::multipart) {
+    const auto boundary = multipart_boundary(request.header("Content-Type").value_or(""));
+    if (!boundary) return std::unexpected(boundary.error());
+  }
+  return {};
+}
+
+}  // namespace
+
+Response json_response(std::string body) {
+  Response response;
+  response.body = std::move(body);
+  return response;
+}
+
+Api::Api(Endpoints endpoints, Auth auth, std::size_t body_bytes_max, const bool& is_draining)
+    : endpoints_(std::move(endpoints)),
+      auth_(std::move(auth)),
+      body_bytes_max_(body_bytes_max),
+      is_draining_(is_draining) {
+  for (std::size_t i = 0; i < endpoints_.size(); ++i) {
+    router_.add(endpoints_[i].method, endpoints_[i].pattern, i);
+  }
+}
+
+Result<Caller> Api::check_caller(const Endpoint& endpoint, const Request& request,
+                                 const IpAddress& origin) {
+  if (endpoint.permit == Permit::anybody) return Caller{};
+  if (endpoint.permit == Permit::loopback_or_admin && is_local(request, origin)) return Caller{};
+  auto caller = auth_.identify(request, origin);
+  if (caller && !takes(endpoint.permit, caller->kind)) {
+    return fail(Errc::forbidden, "wrong_token_kind",
+                caller->kind == CallerKind::app ? "This path takes the admin token."
+                                                : "This path takes an app's token.");
+  }
+  return caller;
+}
+
+Admission Api::admit(Request& request) {
+  const auto origin = auth_.check_address(request);
+  if (!origin) return refuse(origin.error(), request);
+  auto match = router_.find(request.method, request.path);
+  if (match.route == nullptr) return refuse_unrouted(match, request);
+  const Endpoint& endpoint = endpoints_[match.route->index];
+  auto caller = check_caller(endpoint, request, *origin);
+  if (!caller) return refuse(caller.error(), request, match.route);
+  if (caller->kind == CallerKind::admin) request.who = "(admin)";
+  if (caller->kind == CallerKind::app) request.who = caller->app->name;
+  if (is_draining_ && endpoint.permit != Permit::anybody &&
+      endpoint.permit != Permit::loopback_or_admin) {
+    const auto refused = fail_for_now(Errc::unavailable, "draining",
+                                      "The gateway is shutting down.", kDrainRetryAfter);
+    return refuse(refused.error(), request, match.route);
+  }
+  if (const auto checked = check_type(endpoint, request); !checked) {
+    return refuse(checked.error(), request, match.route);
+  }
+  request.params = std::move(match.params);
+  Admission admission;
+  admission.route = match.route;
+  admission.body_bytes_max = kIgnoredBodyBytesMax;
+  if (endpoint.body == Body::json) admission.body_bytes_max = body_bytes_max_;
+  if (endpoint.body == Body::multipart) admission.body_bytes_max = endpoint.body_bytes_max;
+  admission.pulls_body = endpoint.body == Body::multipart;
+  admission.watches_caller = endpoint.watches_caller;
+  admission.handler = [answer = &endpoint.answer,
+                       caller = std::move(*caller)](Request* admitted) mutable {
+    return (*answer)(std::move(caller), admitted);
+  };
+  return admission;
+}
+
+}  // namespace clawdforge

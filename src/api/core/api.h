@@ -1,0 +1,35 @@
+// Api is the public contract as the http room sees it: it finds the endpoint of a
+// request and checks, in the contract's order, whether this caller may use it. All of
+// that happens on the request's head, before any body is read. Io thread only.
+#pragma once
+
+#include <cstddef>
+
+#include "api/core/auth.h"
+#include "api/core/endpoint.h"
+#include "http/message/router.h"
+#include "http/server/server.h"
+
+namespace clawdforge {
+
+class Api {
+ public:
+  // `is_draining` turns true when no new work is taken any more.
+  Api(Endpoints endpoints, Auth auth, std::size_t body_bytes_max, const bool& is_draining);
+
+  Admission admit(Request& request);
+
+  const Router& router() const { return router_; }
+
+ private:
+  Result<Caller> check_caller(const Endpoint& endpoint, const Request& request,
+                              const IpAddress& origin);
+
+  const Endpoints endpoints_;
+  Auth auth_;
+  const std::size_t body_bytes_max_;
+  const bool& is_draining_;
+  Router router_;
+};
+
+}  // namespace clawdforge

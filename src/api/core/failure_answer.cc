@@ -1,0 +1,18 @@
+#include "api/core/failure_answer.h"
+
+#include "api/core/endpoint.h"
+#include "api/core/problem.h"
+
+namespace clawdforge {
+
+Response failure_response(const AgentFailure& why, std::string body) {
+  Response response = json_response(std::move(body));
+  response.status = status_of(why.kind);
+  response.detail = why.code;
+  if (why.retry_after.count() > 0) {
+    response.headers.emplace_back("Retry-After", std::to_string(why.retry_after.count()));
+  }
+  return response;
+}
+
+}  // namespace clawdforge

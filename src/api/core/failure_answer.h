@@ -1,0 +1,14 @@
+// The answer of a run or a turn that its agent failed.
+#pragma once
+
+#include <string>
+
+#include "http/message/response.h"
+#include "sessions/turn.h"
+
+namespace clawdforge {
+
+// With the status and the headers that belong to the failure. `body` is the whole object.
+Response failure_response(const AgentFailure& why, std::string body);
+
+}  // namespace clawdforge

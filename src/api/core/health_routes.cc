@@ -1,0 +1,65 @@
+#include "api/core/health_routes.h"
+
+#include <fmt/format.h>
+
+#include "api/core/openapi_json.h"
+#include "api/core/problem.h"
+#include "base/json_text.h"
+#include "base/refusals.h"
+#include "base/version.h"
+
+namespace clawdforge {
+namespace {
+
+void append_program(std::string& out, std::string_view name, const ProgramFinding& found) {
+  out += fmt::format(R"("{0}_present":{1},"{0}_version":)", name, found.is_present);
+  append_json_string(out, found.version);
+  out += ',';
+}
+
+Task<Response> healthz(const HealthSources* sources) {
+  std::string body = fmt::format(R"({{"ok":true,"version":"{}",)", kVersion);
+  append_program(body, "claude", sources->claude);
+  append_program(body, "acpx", sources->acpx);
+  body += fmt::format(R"("open_sessions":{}}})", sources->watch.open_sessions());
+  co_return json_response(std::move(body));
+}
+
+Task<Response> readyz(const HealthSources* sources, Request* request) {
+  if (sources->is_draining) {
+    const auto refused = fail_for_now(Errc::unavailable, "draining",
+                                      "The gateway is shutting down.", std::chrono::seconds(5));
+    co_return problem(refused.error(), request->id);
+  }
+  if (!sources->ledger.is_healthy()) {
+    co_return problem(ledger_unavailable({}).error(), request->id);
+  }
+  if (sources->is_disk_stalled()) co_return problem(disk_stalled().error(), request->id);
+  co_return json_response(R"({"ok":true})");
+}
+
+Task<Response> metrics(const HealthSources* sources) {
+  Response response;
+  response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+  sources->show_depths();
+  response.body = sources->metrics.render();
+  co_return response;
+}
+
+Task<Response> openapi() { co_return json_response(std::string(kOpenApiJson)); }
+
+}  // namespace
+
+void add_health_routes(Endpoints& endpoints, const HealthSources& sources) {
+  const HealthSources* from = &sources;
+  endpoints.push_back({"GET", "/healthz", Permit::anybody, Body::none,
+                       [from](Caller, Request*) { return healthz(from); }});
+  endpoints.push_back({"GET", "/readyz", Permit::anybody, Body::none,
+                       [from](Caller, Request* request) { return readyz(from, request); }});
+  endpoints.push_back({"GET", "/metrics", Permit::loopback_or_admin, Body::none,
+                       [from](Caller, Request*) { return metrics(from); }});
+  endpoints.push_back({"GET", "/openapi.json", Permit::anybody, Body::none,
+                       [](Caller, Request*) { return openapi(); }});
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,28 @@
+// /healthz, /readyz, /metrics, /openapi.json.
+#pragma once
+
+#include <functional>
+
+#include "api/core/endpoint.h"
+#include "base/metrics.h"
+#include "ledger/rows/ledger.h"
+#include "model/program.h"
+#include "upkeep/watch.h"
+
+namespace clawdforge {
+
+// What the health answers are made of. Outlives the endpoints.
+struct HealthSources {
+  const LedgerReader& ledger;
+  const Watch& watch;
+  const Metrics& metrics;
+  const bool& is_draining;
+  const ProgramFinding& claude;
+  const ProgramFinding& acpx;
+  std::function<bool()> is_disk_stalled;
+  std::function<void()> show_depths;  // brings the gauges of what waits up to date
+};
+
+void add_health_routes(Endpoints& endpoints, const HealthSources& sources);
+
+}  // namespace clawdforge

@@ -1,0 +1,112 @@
+// The published contract and the routes must name the same paths and methods.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <set>
+#include <string>
+
+#include "api/admin/audit_routes.h"
+#include "api/admin/sweep_routes.h"
+#include "api/admin/token_routes.h"
+#include "api/core/health_routes.h"
+#include "api/core/openapi_json.h"
+#include "api/core/problem.h"
+#include "api/native/agent_routes.h"
+#include "api/native/event_routes.h"
+#include "api/native/file_routes.h"
+#include "api/native/permission_routes.h"
+#include "api/native/run_routes.h"
+#include "api/native/session_routes.h"
+#include "base/run_to_end.h"
+#include "http/message/router.h"
+#include "ledger/rows/sql_ledger.h"
+
+namespace clawdforge {
+namespace json = boost::json;
+namespace {
+
+using Operations = std::set<std::pair<std::string, std::string>>;
+
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+Operations documented() {
+  Operations operations;
+  const json::value document =
+      json::parse(json::string_view(kOpenApiJson.data(), kOpenApiJson.size()));
+  for (const auto& [path, item] : document.at("paths").as_object()) {
+    for (const auto& [method, operation] : item.as_object()) {
+      if (method == "parameters") continue;
+      operations.emplace(upper(std::string(method)), std::string(path));
+    }
+  }
+  return operations;
+}
+
+TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
+  IoContext io(1);
+  Log log(LogLevel::error, LogFormat::json);
+  Metrics metrics;
+  const SystemClock clock;
+  RandomIds ids(clock);
+  auto ledger = std::move(*open_ledger(io.get_executor(), "sqlite::memory:", log, metrics));
+  Apps apps(*ledger, clock, ids, log);
+  const Watch watch(io.get_executor(), *ledger, apps, clock, log, "instance");
+  const bool is_draining = false;
+  const ProgramFinding absent;
+  const HealthSources health{
+      *ledger, watch, metrics, is_draining, absent, absent, [] { return false; }, [] {}};
+  Endpoints endpoints;
+  add_health_routes(endpoints, health);
+  Disk disk(io.get_executor());
+  UploadFiles upload_files(".", disk);
+  Uploads uploads(*ledger, upload_files, clock, ids, "instance");
+  add_file_routes(endpoints, uploads, 1024);
+  auto spawner = std::move(*Spawner::make(io.get_executor(), {}, log));
+  OneShots one_shots(*spawner, clock, {});
+  RunDirs run_dirs(".", disk, log);
+  Runs runs({io.get_executor(), *ledger, one_shots, uploads, run_dirs, clock, ids, log, metrics,
+             "instance"},
+            {{1, 1}, {}});
+  add_run_routes(endpoints, runs, {});
+  Agents agents(*spawner, {});
+  SessionDirs session_dirs(".", disk, log);
+  AcpxRecords acpx_records(".", disk);
+  Sessions sessions({io.get_executor(), *ledger, agents, uploads, session_dirs, acpx_records, clock,
+                     ids, log, metrics, "instance"},
+                    {});
+  add_session_routes(endpoints, sessions, apps, *ledger, {});
+  add_event_routes(endpoints, sessions, apps);
+  add_permission_routes(endpoints, sessions);
+  add_agent_routes(endpoints, [] { return std::vector<AgentListing>(); });
+  add_token_routes(endpoints, apps, sessions);
+  add_audit_routes(endpoints, *ledger, sessions);
+  Sweeper sweeper(io.get_executor(), *ledger, upload_files, clock, log, metrics,
+                  Sweeper::Times{std::chrono::seconds(60), {}});
+  add_sweep_routes(endpoints, sweeper);
+
+  Operations served;
+  for (const Endpoint& endpoint : endpoints) {
+    served.emplace(std::string(endpoint.method), shown_pattern(endpoint.pattern));
+  }
+  EXPECT_EQ(served, documented());
+}
+
+TEST(Problem, HasTheContractsBodyAndHeaders) {
+  Error error{Errc::over_quota, "too_many_attempts", "Wait.", "secret detail", {}, {}};
+  error.retry_after = std::chrono::seconds(3);
+  error.fields = {{"name", "is \"odd\""}};
+  const Response response = problem(error, "req_1");
+  EXPECT_EQ(response.status, 429);
+  EXPECT_EQ(response.body,
+            R"({"ok":false,"code":"too_many_attempts","detail":"Wait.","request_id":"req_1",)"
+            R"("errors":[{"field":"name","message":"is \"odd\""}]})");
+  ASSERT_EQ(response.headers.size(), 1u);
+  EXPECT_EQ(response.headers.front().second, "3");
+}
+
+}  // namespace
+}  // namespace clawdforge

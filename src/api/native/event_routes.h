@@ -1,0 +1,27 @@
+// What sessions tell while they work: a turn as a stream, GET /sessions/{id}/events in pages
+// or as a stream, and POST /sessions/{id}/cancel.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "api/core/endpoint.h"
+#include "quota/apps.h"
+#include "sessions/sessions.h"
+
+namespace clawdforge {
+
+// A stream says something at least this often; callers are promised 15 s.
+inline constexpr std::chrono::seconds kHeartbeat{14};
+
+// With a turn, only what is told of it, until it has ended. The stream ends when the app's
+// token does.
+Response event_stream(std::unique_ptr<EventReader> reader, std::optional<std::int64_t> turn_index,
+                      std::shared_ptr<const App> app, const Apps& apps);
+
+// Both outlive the endpoints.
+void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps);
+
+}  // namespace clawdforge

@@ -1,0 +1,150 @@
+#include "api/native/file_routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "api/core/problem.h"
+#include "api/core/query.h"
+#include "base/json_text.h"
+#include "http/message/multipart.h"
+
+namespace clawdforge {
+namespace {
+
+// What a multipart body may hold besides the file: boundaries, headers, small fields.
+constexpr std::size_t kMultipartFrameBytesMax = 1024 * 1024;
+constexpr std::size_t kTtlFieldBytesMax = 64;
+constexpr std::size_t kBlockBytes = 512 * 1024;  // handed to the disk at a time, at least
+
+// Collects what the form says; the file's bytes only until they are taken away.
+class UploadForm final : public MultipartSink {
+ public:
+  void begin_part(MultipartPart part) override {
+    into_ = nullptr;
+    if (part.name == "file") {
+      if (++files_ > 1) return;  // refused in the end
+      filename_ = std::move(part.filename).value_or("");
+      into_ = &bytes_;
+    } else if (part.name == "ttl_secs") {
+      ++ttls_;
+      into_ = &ttl_;
+    }
+  }
+  void take(std::string_view bytes) override {
+    if (into_ == &ttl_) bytes = bytes.substr(0, kTtlFieldBytesMax + 1 - ttl_.size());
+    if (into_ != nullptr) into_->append(bytes);
+  }
+  void end_part() override {}
+
+  int files() const { return files_; }
+  const std::string& filename() const { return filename_; }
+  std::size_t held_bytes() const { return bytes_.size(); }
+  std::string take_bytes() { return std::exchange(bytes_, {}); }
+
+  // The field of the form, else the query's. Wrong is noted.
+  std::optional<std::int64_t> ttl_secs(Query& query) const {
+    if (ttls_ > 1) query.wrong("ttl_secs", "must be given only once");
+    if (ttls_ > 1) return std::nullopt;
+    const auto text = ttls_ == 1 ? std::optional(ttl_) : query.text("ttl_secs");
+    if (!text) return std::nullopt;
+    // Any whole number is good and is clamped, however large.
+    const std::string_view digits = std::string_view(*text).substr(text->starts_with('-') ? 1 : 0);
+    if (digits.empty() || text->size() > kTtlFieldBytesMax ||
+        digits.find_first_not_of("0123456789") != digits.npos) {
+      query.wrong("ttl_secs", "must be a whole number of seconds");
+      return std::nullopt;
+    }
+    std::int64_t number = 0;
+    const auto parsed = std::from_chars(text->data(), text->data() + text->size(), number);
+    if (parsed.ec == std::errc()) return number;
+    return text->starts_with('-') ? 0 : std::numeric_limits<std::int64_t>::max();
+  }
+
+ private:
+  std::string* into_ = nullptr;
+  int files_ = 0;
+  int ttls_ = 0;
+  std::string filename_;
+  std::string bytes_;
+  std::string ttl_;
+};
+
+// What was pulled so far goes to the disk, where the file begins with its first block.
+Async<void> write_block(Uploads* uploads, std::size_t file_bytes_max, UploadForm* form,
+                        std::unique_ptr<IncomingUpload>* incoming) {
+  if (!*incoming) {
+    auto begun = co_await uploads->begin(static_cast<std::int64_t>(file_bytes_max));
+    if (!begun) co_return std::unexpected(begun.error());
+    *incoming = std::move(*begun);
+  }
+  if (form->held_bytes() == 0) co_return Result<void>{};
+  auto appending = (*incoming)->append(form->take_bytes());
+  co_return co_await std::move(appending);
+}
+
+// Reads the whole body. The file is on the disk then, whole, but not kept yet.
+Async<std::unique_ptr<IncomingUpload>> read_form(Uploads* uploads, std::size_t file_bytes_max,
+                                                 Request* request, UploadForm* form) {
+  auto boundary = multipart_boundary(request->header("Content-Type").value_or(""));
+  if (!boundary) co_return std::unexpected(boundary.error());
+  MultipartParser parser(*boundary);
+  std::unique_ptr<IncomingUpload> incoming;
+  for (;;) {
+    auto pulled = co_await request->body_reader->next();
+    if (!pulled) co_return std::unexpected(pulled.error());
+    if (pulled->empty()) break;
+    if (auto fed = parser.feed(*pulled, *form); !fed) co_return std::unexpected(fed.error());
+    if (form->held_bytes() < kBlockBytes) continue;
+    auto written = co_await write_block(uploads, file_bytes_max, form, &incoming);
+    if (!written) co_return std::unexpected(written.error());
+  }
+  if (auto finished = parser.finish(); !finished) co_return std::unexpected(finished.error());
+  if (form->files() == 1) {
+    auto written = co_await write_block(uploads, file_bytes_max, form, &incoming);
+    if (!written) co_return std::unexpected(written.error());
+  }
+  co_return incoming;
+}
+
+Response upload_response(const KeptUpload& kept) {
+  std::string body = R"({"file_token":)";
+  append_json_string(body, kept.token.reveal());
+  body += fmt::format(R"(,"ttl_secs":{},"size":{}}})", kept.ttl_secs, kept.size);
+  return json_response(std::move(body));
+}
+
+Task<Response> receive(Uploads* uploads, std::size_t file_bytes_max, Caller caller,
+                       Request* request) {
+  UploadForm form;
+  auto reading = read_form(uploads, file_bytes_max, request, &form);
+  auto incoming = co_await std::move(reading);
+  if (!incoming) co_return problem(incoming.error(), request->id);
+  Query query(request->query);
+  if (form.files() == 0) query.wrong("file", "is required");
+  if (form.files() > 1) query.wrong("file", "must be given only once");
+  const auto ttl_secs = form.ttl_secs(query);
+  if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
+  auto keeping = uploads->keep(std::move(*incoming), {caller.app->name, form.filename(), ttl_secs});
+  auto kept = co_await std::move(keeping);
+  if (!kept) co_return problem(kept.error(), request->id);
+  co_return upload_response(*kept);
+}
+
+}  // namespace
+
+void add_file_routes(Endpoints& endpoints, Uploads& uploads, std::size_t file_bytes_max) {
+  endpoints.push_back({.method = "POST",
+                       .pattern = "/files",
+                       .permit = Permit::app,
+                       .body = Body::multipart,
+                       .answer =
+                           [all = &uploads, file_bytes_max](Caller caller, Request* request) {
+                             return receive(all, file_bytes_max, std::move(caller), request);
+                           },
+                       .body_bytes_max = file_bytes_max + kMultipartFrameBytesMax});
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,49 @@
+#include "api/native/prompt_fields.h"
+
+#include <algorithm>
+
+namespace clawdforge {
+namespace {
+
+constexpr std::size_t kFilesPerRunMax = 32;
+constexpr std::int64_t kTimeoutSecondsMin = 5;
+constexpr std::string_view kEfforts[] = {"low", "medium", "high", "xhigh", "max"};
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string prompt_of(Fields& fields) {
+  if (!fields.has("prompt")) fields.wrong("prompt", "is required");
+  auto prompt = fields.text("prompt");
+  if (prompt && is_blank(*prompt)) fields.wrong("prompt", "must not be blank");
+  return std::move(prompt).value_or("");
+}
+
+std::vector<std::string> files_of(Fields& fields) {
+  return fields.texts("files", kFilesPerRunMax).value_or(std::vector<std::string>{});
+}
+
+std::chrono::seconds timeout_of(Fields& fields, std::chrono::seconds otherwise,
+                                std::chrono::seconds max) {
+  return std::chrono::seconds(fields.integer("timeout_secs", kTimeoutSecondsMin, max.count())
+                                  .value_or(std::min(otherwise, max).count()));
+}
+
+std::string system_of(Fields& fields) {
+  std::string system = fields.text("system").value_or("");
+  if (system.contains('\0')) fields.wrong("system", "must not hold a NUL character");
+  return system;
+}
+
+std::string effort_of(Fields& fields) {
+  auto effort = fields.text("effort");
+  if (effort && std::ranges::find(kEfforts, *effort) == std::end(kEfforts)) {
+    fields.wrong("effort", "must be low, medium, high, xhigh or max");
+  }
+  return std::move(effort).value_or("");
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,140 @@
+#include "api/native/run_routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "api/core/failure_answer.h"
+#include "api/core/json_body.h"
+#include "api/core/problem.h"
+#include "api/native/prompt_fields.h"
+#include "base/free_memory.h"
+#include "json/json_members.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::size_t kIncludesMax = 16;
+constexpr std::size_t kModelBytesMax = 128;
+constexpr std::string_view kAgents[] = {"claude", "demo"};
+
+// It becomes an argument of the agent's command line, where a dash in front would make
+// it a flag.
+bool is_model_name(std::string_view text) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0; };
+  return !text.empty() && text.size() <= kModelBytesMax && is_plain(text.front()) &&
+         std::ranges::all_of(text, [&](unsigned char c) {
+           return is_plain(c) || std::string_view("._:/@[]-").contains(static_cast<char>(c));
+         });
+}
+
+void parse_agent(Fields& fields, RunRequest& run, const RunDefaults& defaults) {
+  run.agent = fields.text("agent").value_or("claude");
+  if (std::ranges::find(kAgents, run.agent) == std::end(kAgents)) {
+    fields.wrong("agent", "must be claude or demo");
+  }
+  run.model = defaults.model;
+  if (auto model = fields.text("model")) {
+    if (!is_model_name(*model)) fields.wrong("model", "is no name of a model");
+    run.model = std::move(*model);
+  }
+  run.effort = effort_of(fields);
+  run.system = system_of(fields);
+  const std::string mode = fields.text("system_mode").value_or("append");
+  if (mode != "append" && mode != "replace") {
+    fields.wrong("system_mode", "must be append or replace");
+  }
+  run.system_mode = mode == "replace" ? SystemMode::replace : SystemMode::append;
+}
+
+void add_headers(Response& response, const RunOutcome& outcome) {
+  if (!outcome.run_id.empty()) {
+    response.headers.emplace_back("X-Clawdforge-Run-Id", outcome.run_id);
+  }
+  if (outcome.cost_usd) {
+    response.headers.emplace_back("X-Clawdforge-Cost-Usd", fmt::format("{}", *outcome.cost_usd));
+  }
+  if (outcome.usage) {
+    response.headers.emplace_back("X-Clawdforge-Input-Tokens",
+                                  std::to_string(outcome.usage->input_tokens));
+    response.headers.emplace_back("X-Clawdforge-Output-Tokens",
+                                  std::to_string(outcome.usage->output_tokens));
+  }
+}
+
+Response success(const RunOutcome& outcome, bool includes_usage) {
+  std::string body = R"({"ok":true,"result":)";
+  body += outcome.result;
+  append_member(body, "duration_ms", outcome.duration.count());
+  append_member(body, "stop_reason", outcome.stop_reason);
+  if (includes_usage) {
+    append_member(body, "run_id", outcome.run_id);
+    append_member(body, "cost_usd", outcome.cost_usd);
+    append_member(body, "usage", outcome.usage);
+  }
+  body += '}';
+  Response response = json_response(std::move(body));
+  add_headers(response, outcome);
+  return response;
+}
+
+Response failure(const RunOutcome& outcome, const AgentFailure& why, std::string_view request_id) {
+  std::string body = R"({"ok":false)";
+  append_member(body, "error", why.sentence);
+  append_member(body, "stderr", outcome.error_tail);
+  append_member(body, "duration_ms", outcome.duration.count());
+  append_member(body, "stop_reason", outcome.stop_reason);
+  append_member(body, "code", why.code);
+  append_member(body, "detail", why.sentence);
+  append_member(body, "request_id", request_id);
+  body += '}';
+  Response response = failure_response(why, std::move(body));
+  add_headers(response, outcome);
+  return response;
+}
+
+Task<Response> run(Runs* runs, const RunDefaults* defaults, Caller caller, Request* request) {
+  auto parsed = parse_run(request->body, *defaults);
+  if (!parsed) co_return problem(parsed.error(), request->id);
+  free_memory(request->body);  // a prompt of megabytes is not kept twice
+  parsed->run.received = request->received;
+  auto executing = runs->execute(caller.app, std::move(parsed->run), request->departure);
+  const auto outcome = co_await std::move(executing);
+  if (!outcome) co_return problem(outcome.error(), request->id);
+  const std::optional<AgentFailure>& why = outcome->failure;
+  if (why) co_return failure(*outcome, *why, request->id);
+  co_return success(*outcome, parsed->includes_usage);
+}
+
+}  // namespace
+
+Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults) {
+  auto object = parse_json_object(body);
+  if (!object) return std::unexpected(object.error());
+  Fields fields(*object);
+  ParsedRun parsed;
+  RunRequest& run = parsed.run;
+  run.prompt = prompt_of(fields);
+  parse_agent(fields, run, defaults);
+  run.files = files_of(fields);
+  run.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
+  for (const std::string& name :
+       fields.texts("include", kIncludesMax).value_or(std::vector<std::string>{})) {
+    if (name == "usage") parsed.includes_usage = true;
+  }
+  if (auto checked = fields.check(); !checked) return std::unexpected(checked.error());
+  return parsed;
+}
+
+void add_run_routes(Endpoints& endpoints, Runs& runs, RunDefaults defaults) {
+  auto kept = std::make_shared<const RunDefaults>(std::move(defaults));
+  Runs* to = &runs;
+  endpoints.push_back({"POST", "/run", Permit::app, Body::json,
+                       [to, kept](Caller caller, Request* request) {
+                         return run(to, kept.get(), std::move(caller), request);
+                       },
+                       true});
+}
+
+}  // namespace clawdforge

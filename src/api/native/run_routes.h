@@ -1,0 +1,31 @@
+// POST /run.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "api/core/endpoint.h"
+#include "base/result.h"
+#include "runs/runs.h"
+
+namespace clawdforge {
+
+struct RunDefaults {
+  std::string model;
+  std::chrono::seconds timeout;
+  std::chrono::seconds timeout_max;
+};
+
+struct ParsedRun {
+  RunRequest run;
+  bool includes_usage = false;
+};
+
+// The body of POST /run. Errc::malformed or Errc::invalid with all that is wrong.
+Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults);
+
+// `runs` outlives the endpoints.
+void add_run_routes(Endpoints& endpoints, Runs& runs, RunDefaults defaults);
+
+}  // namespace clawdforge

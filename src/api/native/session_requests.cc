@@ -1,0 +1,180 @@
+#include "api/native/session_requests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "api/core/json_body.h"
+#include "api/core/query.h"
+#include "api/native/prompt_fields.h"
+
+namespace clawdforge {
+namespace json = boost::json;
+namespace {
+
+constexpr std::size_t kIdentifierBytesMax = 64;  // a session's id, an agent's name
+constexpr std::size_t kSessionModelBytesMax = 200;
+constexpr std::size_t kMetaBytesMax = 16 * 1024;
+constexpr std::size_t kMcpServersBytesMax = 64 * 1024;
+constexpr std::size_t kSessionSystemBytesMax = 1024 * 1024;  // it is read again for every turn
+constexpr std::int64_t kSessionPageMax = 1'000;
+
+bool is_identifier(std::string_view text) {
+  return !text.empty() && text.size() <= kIdentifierBytesMax &&
+         std::ranges::all_of(text, [](unsigned char c) {
+           return (c < 0x80 && std::isalnum(c) != 0) || c == '_' || c == '-';
+         });
+}
+
+// Agents have their own names for their models, so the rule is loose. It may become an
+// argument of a command line, where a dash in front would make it a flag.
+bool is_model_of_any_agent(std::string_view text) {
+  return !text.empty() && text.size() <= kSessionModelBytesMax && !text.starts_with('-') &&
+         std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+const json::value* present(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains({name.data(), name.size()});
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+bool is_text(const json::value* value) {
+  return value != nullptr && value->is_string() && !value->get_string().empty();
+}
+
+// The protocol asks for these lists, also where there is nothing to list.
+bool complete_list(json::object& server, std::string_view name) {
+  const json::value* const list = present(server, name);
+  if (list == nullptr) server[{name.data(), name.size()}] = json::array();
+  return list == nullptr || list->is_array();
+}
+
+bool complete_server(json::value& item) {
+  json::object* const server = item.if_object();
+  if (server == nullptr || !is_text(present(*server, "name"))) return false;
+  const json::value* const type = present(*server, "type");
+  if (type == nullptr) {
+    return is_text(present(*server, "command")) && complete_list(*server, "args") &&
+           complete_list(*server, "env");
+  }
+  return (*type == "http" || *type == "sse") && is_text(present(*server, "url")) &&
+         complete_list(*server, "headers");
+}
+
+std::string mcp_servers_of(Fields& fields) {
+  const json::array* const given = fields.array("mcp_servers");
+  if (given == nullptr) return {};
+  json::array servers = *given;
+  if (!std::ranges::all_of(servers, complete_server)) {
+    fields.wrong("mcp_servers",
+                 "must be a list of objects, each with name and either command (and lists args "
+                 "and env) or type http or sse with url (and a list headers)");
+    return {};
+  }
+  std::string text = json::serialize(servers);
+  if (text.size() > kMcpServersBytesMax) {
+    fields.wrong("mcp_servers", fmt::format("must have at most {} bytes", kMcpServersBytesMax));
+  }
+  return text;
+}
+
+// What it means is the app's own affair, so it is kept as it was written: a number that
+// does not fit into ours must not change.
+std::string meta_of(Fields& fields, std::string_view body) {
+  if (fields.object("meta") == nullptr) return "{}";
+  std::string meta = member_text(body, "meta");
+  if (meta.size() > kMetaBytesMax) {
+    fields.wrong("meta", fmt::format("must have at most {} bytes", kMetaBytesMax));
+  }
+  return meta;
+}
+
+EventFormat event_format_of(Fields& fields, EventFormat otherwise) {
+  const auto name = fields.text("event_format");
+  if (!name) return otherwise;
+  const auto format = event_format_from(*name);
+  if (!format) fields.wrong("event_format", "must be acp or simple");
+  return format.value_or(otherwise);
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+}  // namespace
+
+bool is_session_id(std::string_view text) { return is_identifier(text); }
+
+Result<SessionRequest> parse_session(std::string_view body) {
+  auto object = parse_json_object(body);
+  if (!object) return std::unexpected(object.error());
+  Fields fields(*object);
+  SessionRequest session;
+  session.agent = fields.text("agent").value_or("claude");
+  if (!is_identifier(session.agent)) {
+    fields.wrong("agent", "must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -");
+  }
+  session.meta = meta_of(fields, body);
+  if (auto model = fields.text("model")) {
+    if (!is_model_of_any_agent(*model)) fields.wrong("model", "is no name of a model");
+    session.model = std::move(*model);
+  }
+  session.system = system_of(fields);
+  if (session.system.size() > kSessionSystemBytesMax) {
+    fields.wrong("system", fmt::format("must have at most {} bytes", kSessionSystemBytesMax));
+  }
+  session.effort = effort_of(fields);
+  session.mcp_servers = mcp_servers_of(fields);
+  if (const auto mode = fields.text("permission_mode")) {
+    session.permission_mode = permission_mode_from(*mode);
+    if (!session.permission_mode) {
+      fields.wrong("permission_mode", "must be approve_reads, approve_all, deny_all or ask");
+    }
+  }
+  if (auto checked = fields.check(); !checked) return std::unexpected(checked.error());
+  return session;
+}
+
+Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
+                              const SessionDefaults& defaults) {
+  auto object = parse_json_object(body);
+  if (!object) return std::unexpected(object.error());
+  Fields fields(*object);
+  ParsedTurn parsed;
+  TurnRequest& turn = parsed.turn;
+  turn.prompt = prompt_of(fields);
+  turn.files = files_of(fields);
+  turn.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
+  turn.format = event_format_of(fields, defaults.event_format);
+  parsed.is_streamed = fields.boolean("stream").value_or(accepts_stream);
+  if (auto checked = fields.check(); !checked) return std::unexpected(checked.error());
+  return parsed;
+}
+
+bool accepts_event_stream(const Request& request) {
+  std::string_view accepted = request.header("Accept").value_or("");
+  while (!accepted.empty()) {
+    const std::string_view range = accepted.substr(0, accepted.find(','));
+    accepted.remove_prefix(std::min(range.size() + 1, accepted.size()));
+    if (equals_ignoring_case(trimmed(range.substr(0, range.find(';'))), "text/event-stream")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Result<SessionFilter> parse_session_list(std::string_view query, std::string app) {
+  Query parameters(query);
+  SessionFilter filter;
+  filter.audit.app = std::move(app);
+  filter.audit.limit = parameters.integer("limit", 1, kSessionPageMax).value_or(kSessionPageMax);
+  filter.audit.cursor = parameters.text("cursor");
+  filter.includes_closed = parameters.flag("include_closed").value_or(false);
+  if (auto checked = parameters.check(); !checked) return std::unexpected(checked.error());
+  return filter;
+}
+
+}  // namespace clawdforge

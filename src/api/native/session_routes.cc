@@ -1,0 +1,167 @@
+#include "api/native/session_routes.h"
+
+#include "api/core/problem.h"
+#include "api/native/event_routes.h"
+#include "api/native/session_answers.h"
+#include "base/free_memory.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::size_t kFilePieceBytes = 256 * 1024;  // of a file, read and sent at a time
+
+Task<Response> create(Sessions* sessions, const Apps* apps, Caller caller, Request* request) {
+  auto parsed = parse_session(request->body);
+  if (!parsed) co_return problem(parsed.error(), request->id);
+  free_memory(request->body);  // what was made of it is kept, and not both
+  auto creating = sessions->create(caller.app, std::move(*parsed), request->departure);
+  const auto session = co_await std::move(creating);
+  if (!session) co_return problem(session.error(), request->id);
+  if (!apps->is_current(*caller.app)) {
+    // The token was taken away meanwhile, and with it all sessions but this one.
+    auto closing = sessions->close(caller.app->name, session->id);
+    const auto closed = co_await std::move(closing);
+    if (!closed) co_return problem(closed.error(), request->id);
+  }
+  co_return created_session(*session);
+}
+
+Task<Response> turn(Sessions* sessions, const Apps* apps, SessionDefaults defaults, Caller caller,
+                    Request* request) {
+  defaults.event_format = caller.app->event_format.value_or(defaults.event_format);
+  auto parsed = parse_turn(request->body, accepts_event_stream(*request), defaults);
+  if (!parsed) co_return problem(parsed.error(), request->id);
+  free_memory(request->body);  // a prompt of megabytes is not kept twice
+  const auto id = session_id_of(*request);
+  if (!id) co_return session_problem(id.error(), request->id);
+  TurnRequest& asked = parsed->turn;
+  asked.received = request->received;
+  if (parsed->is_streamed) {
+    auto starting = sessions->stream_turn(caller.app, *id, std::move(asked));
+    auto stream = co_await std::move(starting);
+    if (!stream) co_return session_problem(stream.error(), request->id);
+    co_return event_stream(std::move(stream->reader), stream->turn_index, caller.app, *apps);
+  }
+  auto turning = sessions->turn(caller.app, *id, std::move(asked), request->departure);
+  auto outcome = co_await std::move(turning);
+  if (!outcome) co_return session_problem(outcome.error(), request->id);
+  co_return turn_answer(*id, std::move(*outcome), request->id);
+}
+
+Task<Response> show(Sessions* sessions, Caller caller, Request* request) {
+  const auto id = session_id_of(*request);
+  if (!id) co_return session_problem(id.error(), request->id);
+  auto finding = sessions->find(caller.app->name, *id);
+  const auto view = co_await std::move(finding);
+  if (!view) co_return session_problem(view.error(), request->id);
+  co_return session_state(*view);
+}
+
+Task<Response> list(Sessions* sessions, LedgerReader* ledger, Caller caller, Request* request) {
+  auto filter = parse_session_list(request->query, caller.app->name);
+  if (!filter) co_return problem(filter.error(), request->id);
+  auto reading = ledger->sessions(std::move(*filter));
+  auto page = co_await std::move(reading);
+  if (!page) co_return problem(page.error(), request->id);
+  co_return session_list(std::move(*page), *sessions);
+}
+
+Task<Response> close(Sessions* sessions, Caller caller, Request* request) {
+  const auto id = session_id_of(*request);
+  if (!id) co_return session_problem(id.error(), request->id);
+  auto closing = sessions->close(caller.app->name, *id);
+  const auto was_open = co_await std::move(closing);
+  if (!was_open) co_return session_problem(was_open.error(), request->id);
+  co_return json_response(*was_open ? R"({"ok":true})" : R"({"ok":true,"already_closed":true})");
+}
+
+Task<Response> list_files(Sessions* sessions, Caller caller, Request* request) {
+  const auto id = session_id_of(*request);
+  if (!id) co_return session_problem(id.error(), request->id);
+  auto listing = sessions->files(caller.app->name, *id);
+  const auto files = co_await std::move(listing);
+  if (!files) co_return session_problem(files.error(), request->id);
+  co_return file_list(*files);
+}
+
+// One that has become shorter since it was opened is cut: else it would look whole.
+Async<void> send_file(std::unique_ptr<WorkFileReader> file, BodyWriter* writer) {
+  for (std::int64_t left = file->size(); left > 0;) {
+    auto reading = file->read(kFilePieceBytes);
+    auto piece = co_await std::move(reading);
+    if (!piece) co_return std::unexpected(piece.error());
+    if (piece->empty()) {
+      co_return fail(Errc::unavailable, "file_changed", "The file has become shorter meanwhile.");
+    }
+    left -= static_cast<std::int64_t>(piece->size());
+    auto writing = writer->write(std::move(*piece));
+    const auto written = co_await std::move(writing);
+    if (!written) co_return std::unexpected(written.error());
+  }
+  co_return Result<void>{};
+}
+
+// What an agent has written is foreign: no browser may take it for a page of ours.
+Task<Response> fetch_file(Sessions* sessions, Caller caller, Request* request) {
+  const auto id = session_id_of(*request);
+  if (!id) co_return session_problem(id.error(), request->id);
+  auto opening = sessions->open_file(caller.app->name, *id, request->params.back());
+  auto file = co_await std::move(opening);
+  if (!file) co_return session_problem(file.error(), request->id);
+  Response response;
+  response.content_type = "application/octet-stream";
+  response.headers.emplace_back("Content-Disposition", "attachment");
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  response.stream = [reader = std::move(*file)](BodyWriter* writer) mutable {
+    return send_file(std::move(reader), writer);
+  };
+  co_return response;
+}
+
+}  // namespace
+
+Result<std::string> session_id_of(const Request& request) {
+  const std::string& id = request.params.front();
+  if (is_session_id(id)) return id;
+  return fail(Errc::not_found, "session_not_found", "", "no id that a session could have");
+}
+
+Response session_problem(Error error, std::string_view request_id) {
+  if (error.code == "session_not_found") error.message = "There is no such session.";
+  return problem(error, request_id);
+}
+
+void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps,
+                        LedgerReader& ledger, SessionDefaults defaults) {
+  Sessions* const all = &sessions;
+  endpoints.push_back({"POST", "/sessions", Permit::app, Body::json,
+                       [all, known = &apps](Caller caller, Request* request) {
+                         return create(all, known, std::move(caller), request);
+                       },
+                       true});
+  endpoints.push_back({"GET", "/sessions", Permit::app, Body::none,
+                       [all, from = &ledger](Caller caller, Request* request) {
+                         return list(all, from, std::move(caller), request);
+                       }});
+  endpoints.push_back(
+      {"GET", "/sessions/{id}", Permit::app, Body::none,
+       [all](Caller caller, Request* request) { return show(all, std::move(caller), request); }});
+  endpoints.push_back(
+      {"DELETE", "/sessions/{id}", Permit::app, Body::none,
+       [all](Caller caller, Request* request) { return close(all, std::move(caller), request); }});
+  endpoints.push_back({"POST", "/sessions/{id}/turn", Permit::app, Body::json,
+                       [all, known = &apps, defaults](Caller caller, Request* request) {
+                         return turn(all, known, defaults, std::move(caller), request);
+                       },
+                       true});
+  endpoints.push_back({"GET", "/sessions/{id}/files", Permit::app, Body::none,
+                       [all](Caller caller, Request* request) {
+                         return list_files(all, std::move(caller), request);
+                       }});
+  endpoints.push_back({"GET", "/sessions/{id}/files/{path...}", Permit::app, Body::none,
+                       [all](Caller caller, Request* request) {
+                         return fetch_file(all, std::move(caller), request);
+                       }});
+}
+
+}  // namespace clawdforge

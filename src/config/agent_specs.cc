@@ -1,0 +1,147 @@
+#include "config/agent_specs.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace clawdforge {
+namespace {
+
+AgentSpec demo() {
+  AgentSpec spec;
+  spec.name = "demo";
+  spec.command = {"clawdforge"};  // our own program: see Agents
+  return spec;
+}
+
+AgentSpec claude() {
+  AgentSpec spec;
+  spec.name = "claude";
+  spec.command = {"claude-agent-acp"};
+  spec.install_hint =
+      "The agent claude is not installed: install its adapter with "
+      "`npm install -g @agentclientprotocol/claude-agent-acp`.";
+  spec.login_hint =
+      "The agent claude is not logged in: run `claude` on the gateway's machine, "
+      "as its user, and log in.";
+  return spec;
+}
+
+// The program is Claude's adapter, or acpx where only that is there: it knows the adapter by
+// itself.
+AgentSpec claude_or_acpx(const Config& config, const ProgramFinder& find) {
+  AgentSpec spec = claude();
+  if (!find(spec.command.front()) && find(config.acpx_bin)) {
+    spec.protocol = AgentProtocol::acpx;
+    spec.command = {"claude"};
+  }
+  return spec;
+}
+
+// What the programs of several makers read to reach their models' APIs.
+const std::vector<std::string> kNetwork = {"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+                                           "HTTP_PROXY",    "HTTPS_PROXY",  "ALL_PROXY",
+                                           "NO_PROXY",      "http_proxy",   "https_proxy",
+                                           "all_proxy",     "no_proxy"};
+
+struct Known {
+  const char* name;
+  std::vector<std::string> command;
+  const char* package;  // for npm
+  const char* login;    // how somebody logs in
+  std::vector<std::string> env;
+};
+
+const std::vector<Known>& known_agents() {
+  static const std::vector<Known> kKnown = {
+      {"codex",
+       {"codex-acp"},
+       "@agentclientprotocol/codex-acp",
+       "run `codex login`",
+       {"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"}},
+      {"gemini",
+       {"gemini", "--acp"},
+       "@google/gemini-cli",
+       "run `gemini` and choose how to log in",
+       {"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
+        "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_APPLICATION_CREDENTIALS"}},
+      {"opencode",
+       {"opencode", "acp"},
+       "opencode-ai",
+       "run `opencode auth login`",
+       {"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"}},
+  };
+  return kKnown;
+}
+
+AgentSpec from_known(const Known& known) {
+  AgentSpec spec;
+  spec.name = known.name;
+  spec.command = known.command;
+  spec.env = known.env;
+  spec.env.insert(spec.env.end(), kNetwork.begin(), kNetwork.end());
+  spec.install_hint =
+      fmt::format("The agent {} is not installed: install it with `npm install -g {}`.", known.name,
+                  known.package);
+  spec.login_hint =
+      fmt::format("The agent {} is not logged in: {} on the gateway's machine, as its user.",
+                  known.name, known.login);
+  return spec;
+}
+
+std::string install_hint(const std::string& name, AgentProtocol protocol) {
+  if (protocol == AgentProtocol::acpx) {
+    return fmt::format(
+        "The agent {} is driven through acpx, which is not there: install it with "
+        "`npm install -g acpx`.",
+        name);
+  }
+  return fmt::format(
+      "The program of the agent {} is not there: install it, or correct its table "
+      "in the gateway's configuration.",
+      name);
+}
+
+AgentSpec from_table(const std::string& name, const AgentTable& table, AgentSpec known) {
+  AgentSpec spec = std::move(known);
+  spec.name = name;
+  if (!table.command.empty()) {
+    spec.protocol = table.protocol;
+    spec.command = table.command;
+  }
+  spec.env.insert(spec.env.end(), table.env.begin(), table.env.end());
+  spec.set_env = table.set_env;
+  spec.permission_mode = table.permission_mode;
+  spec.auth_method = table.auth_method;
+  if (spec.install_hint.empty() || spec.protocol == AgentProtocol::acpx) {
+    spec.install_hint = install_hint(name, spec.protocol);
+  }
+  if (spec.login_hint.empty()) {
+    spec.login_hint = fmt::format("The agent {} is not logged in on the gateway's machine.", name);
+  }
+  return spec;
+}
+
+}  // namespace
+
+std::vector<AgentSpec> agent_specs(const Config& config, const ProgramFinder& find) {
+  std::map<std::string, AgentSpec> by_name;
+  by_name.emplace("demo", demo());
+  by_name.emplace("claude", claude_or_acpx(config, find));
+  for (const Known& known : known_agents()) by_name.emplace(known.name, from_known(known));
+  for (auto& [name, spec] : by_name) {
+    if (name == "demo" || spec.protocol != AgentProtocol::acp) continue;
+    if (auto path = find(spec.command.front())) spec.command.front() = std::move(*path);
+  }
+  for (const auto& [name, table] : config.agents) {
+    const AgentSpec known = by_name.contains(name) ? by_name[name] : AgentSpec{};
+    by_name[name] = from_table(name, table, known);
+  }
+  std::vector<AgentSpec> specs;
+  for (auto& [name, spec] : by_name) specs.push_back(std::move(spec));
+  return specs;
+}
+
+}  // namespace clawdforge

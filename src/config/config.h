@@ -1,0 +1,124 @@
+// The effective configuration: flags over environment over a TOML file over defaults.
+// The struct is plain; config.cc has one table with every key, its range and its
+// default, and all sources go through that table. Loaded once, at start.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "base/net.h"
+#include "base/result.h"
+#include "base/secret.h"
+#include "model/agent.h"
+#include "model/app.h"
+#include "process/tree/spawner.h"
+
+namespace clawdforge {
+
+// [agents.NAME] in the file.
+struct AgentTable {
+  AgentProtocol protocol = AgentProtocol::acp;
+  std::vector<std::string> command;            // empty: that of the built-in agent
+  std::vector<std::string> env;                // names passed on from our environment
+  std::map<std::string, std::string> set_env;  // fixed values
+  std::optional<PermissionMode> permission_mode;
+  std::string auth_method;  // of the agent's own, to call at its start
+};
+
+struct ListenAddress {
+  std::string host;  // an IP address, without brackets
+  std::uint16_t port = 0;
+};
+
+struct Config {
+  ListenAddress listen;
+  std::string data_dir;
+  std::string ledger;  // sqlite:PATH or postgresql://...
+  Secret admin_token;  // empty: made at first start
+  std::vector<Cidr> allow_cidrs;
+  std::vector<Cidr> trusted_proxies;
+  std::string tls_cert;
+  std::string tls_key;
+  std::string claude_bin;
+  bool claude_owner_settings = false;
+  std::string acpx_bin;
+  std::string default_model;
+  EventFormat event_format = EventFormat::acp;
+  std::chrono::seconds default_timeout{};
+  std::chrono::seconds max_timeout{};
+  std::int64_t runs_max = 0;
+  std::optional<std::int64_t> runs_max_per_app;
+  std::int64_t queued_runs_max = 0;
+  std::int64_t live_sessions_max = 0;
+  std::optional<std::int64_t> sessions_max_per_app;
+  std::int64_t agents_max = 0;
+  std::chrono::seconds agent_start_timeout{};
+  std::chrono::seconds first_sign_timeout{};
+  std::chrono::seconds session_ttl{};
+  std::chrono::seconds session_hard_ttl{};
+  std::chrono::seconds sweep_interval{};
+  std::int64_t body_bytes_max = 0;
+  std::int64_t file_bytes_max = 0;
+  std::int64_t connections_max = 0;
+  std::chrono::milliseconds cancel_grace{};
+  std::chrono::milliseconds kill_grace{};
+  PidNamespace pid_namespace = PidNamespace::automatic;
+  std::chrono::seconds drain_grace{};
+  std::chrono::seconds permission_timeout{};
+  PermissionMode permission_mode = PermissionMode::approve_reads;
+  std::chrono::seconds journal_max_age{};
+  std::int64_t journal_bytes_max_per_session = 0;
+  std::optional<std::chrono::seconds> audit_max_age;
+  std::int64_t reader_buffer_bytes = 0;
+  LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::json;
+  std::map<std::string, AgentTable> agents;
+
+  // One line per key, secrets masked. The source begins with flag, environment, file or
+  // default and may say more; the value is TOML, or a remark in parentheses.
+  struct Line {
+    std::string key;
+    std::string value;
+    std::string source;
+  };
+  std::vector<Line> lines;
+  std::vector<std::string> warnings;  // unknown CLAWDFORGE_* variables
+};
+
+// What the process was given, apart so that tests can give something else.
+struct ConfigSources {
+  std::vector<std::string> flags;  // after the command: --max-runs 4 or --max-runs=4
+  std::map<std::string, std::string> environment;  // without the admin token
+  Secret admin_token;                              // taken out of the environment already
+  bool stderr_is_terminal = false;
+  int cores = 1;
+  std::string working_dir;  // what relative paths start from; empty: the process's own
+};
+
+// Errc::invalid with one sentence that names the key, its source and what is allowed.
+Result<Config> load_config(ConfigSources sources);
+
+// For the fuzz target and the tests: the same, with the file's text instead of its path.
+Result<Config> load_config_with_file_text(ConfigSources sources, std::string_view toml);
+
+// What `clawdforge config` prints.
+std::string render_config(const Config& config);
+
+// One row per key, for --help and for the check of docs/operations.md.
+struct ConfigKey {
+  std::string_view name;  // TOML key; CLAWDFORGE_<UPPER>; --<dashes>
+  std::string_view default_text;
+  std::string allowed;
+  std::string_view help;
+  bool environment_only = false;  // a secret: neither in the file nor in argv
+};
+std::vector<ConfigKey> config_keys();
+
+}  // namespace clawdforge

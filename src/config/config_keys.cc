@@ -1,0 +1,322 @@
+#include "config/config_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "base/json_text.h"
+#include "config/config_text.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::int64_t kKiB = 1024;
+constexpr std::int64_t kGiB = kKiB * kKiB * kKiB;
+constexpr std::int64_t kTimeoutSecsMin = 5;
+constexpr std::int64_t kDaySecs = 86'400;
+constexpr std::int64_t kTimeoutSecsMax = 7 * kDaySecs;
+constexpr std::int64_t kRetentionSecsMax = 3'650 * kDaySecs;
+constexpr std::int64_t kGraceMsMax = 600'000;
+constexpr std::int64_t kRunsMax = 1'024;
+constexpr std::int64_t kQueuedRunsMax = 100'000;
+constexpr std::int64_t kSessionsMax = 10'000;
+constexpr std::int64_t kConnectionsMax = 1'000'000;
+
+constexpr std::string_view kNothing = "(none)";
+
+struct Default {
+  std::string_view text;
+  bool is_value = true;
+};
+
+constexpr Default described(std::string_view text) { return {text, false}; }
+
+template <auto Member>
+using FieldOf = std::remove_cvref_t<decltype(std::declval<Config&>().*Member)>;
+
+template <auto Member>
+std::string set_number(const KeyRow& row, std::string_view text, const PathOrigin&,
+                       Config& config) {
+  const auto value = parse_integer(text);
+  if (!value || *value < row.min || *value > row.max) return allowed_sentence(row);
+  config.*Member = FieldOf<Member>(*value);
+  return {};
+}
+
+template <auto Member>
+std::string show_number(const Config& config) {
+  const auto& field = config.*Member;
+  if constexpr (requires { field.count(); }) {
+    return fmt::to_string(field.count());
+  } else if constexpr (requires { field.has_value(); }) {
+    if (!field) return std::string(kNothing);
+    if constexpr (requires { field->count(); }) {
+      return fmt::to_string(field->count());
+    } else {
+      return fmt::to_string(*field);
+    }
+  } else {
+    return fmt::to_string(field);
+  }
+}
+
+template <auto Member>
+constexpr KeyRow number(std::string_view name, Default fallback, std::int64_t min, std::int64_t max,
+                        std::string_view help) {
+  return {name, KeyKind::number,     fallback.text,       fallback.is_value, min, max, "",
+          help, &set_number<Member>, &show_number<Member>};
+}
+
+template <class T>
+std::string store(Parsed<T> parsed, T& field) {
+  if (!parsed) return parsed.error();
+  field = std::move(*parsed);
+  return {};
+}
+
+template <auto Member, Parsed<std::string> (*Parse)(std::string_view, const PathOrigin&)>
+std::string set_text(const KeyRow&, std::string_view text, const PathOrigin& origin,
+                     Config& config) {
+  return store(Parse(text, origin), config.*Member);
+}
+
+template <auto Member>
+std::string show_text(const Config& config) {
+  return (config.*Member).empty() ? std::string(kNothing)
+                                  : toml_string(mask_passwords(config.*Member));
+}
+
+template <auto Member, Parsed<std::string> (*Parse)(std::string_view, const PathOrigin&)>
+constexpr KeyRow text(std::string_view name, Default fallback, std::string_view allowed,
+                      std::string_view help) {
+  return {name, KeyKind::text, fallback.text, fallback.is_value,        0,
+          0,    allowed,       help,          &set_text<Member, Parse>, &show_text<Member>};
+}
+
+Parsed<std::string> parse_plain(std::string_view text, const PathOrigin&) {
+  return parse_text(text);
+}
+
+// An empty value takes away what a weaker source has set.
+Parsed<std::string> parse_optional_path(std::string_view text, const PathOrigin& origin) {
+  if (text.empty()) return std::string();
+  return parse_path(text, origin);
+}
+
+template <auto Member, const auto& Choices>
+std::string set_choice(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
+  return store(parse_choice(text, Choices), config.*Member);
+}
+
+template <auto Member, const auto& Choices>
+std::string show_choice(const Config& config) {
+  return toml_string(choice_name(config.*Member, Choices));
+}
+
+template <auto Member, const auto& Choices>
+constexpr KeyRow choice(std::string_view name, Default fallback, std::string_view allowed,
+                        std::string_view help) {
+  return {name,
+          KeyKind::text,
+          fallback.text,
+          fallback.is_value,
+          0,
+          0,
+          allowed,
+          help,
+          &set_choice<Member, Choices>,
+          &show_choice<Member, Choices>};
+}
+
+template <auto Member>
+std::string set_ranges(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
+  return store(parse_ranges(text), config.*Member);
+}
+
+template <auto Member>
+std::string show_ranges(const Config& config) {
+  std::string list;
+  for (const Cidr& range : config.*Member) {
+    list += (list.empty() ? "" : ", ") + toml_string(range.text());
+  }
+  return "[" + list + "]";
+}
+
+template <auto Member>
+constexpr KeyRow ranges(std::string_view name, Default fallback, std::string_view help) {
+  return {name,
+          KeyKind::list,
+          fallback.text,
+          fallback.is_value,
+          0,
+          0,
+          "a list of address ranges like 10.0.0.0/8 or 2001:db8::/32.",
+          help,
+          &set_ranges<Member>,
+          &show_ranges<Member>};
+}
+
+std::string set_listen(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
+  return store(parse_listen(text), config.listen);
+}
+
+std::string show_listen(const Config& config) { return toml_string(listen_text(config.listen)); }
+
+std::string set_admin_token(const KeyRow&, std::string_view text, const PathOrigin&,
+                            Config& config) {
+  std::string fault = admin_token_fault(text);
+  if (fault.empty()) config.admin_token = Secret(std::string(text));
+  return fault;
+}
+
+std::string show_admin_token(const Config& config) {
+  return config.admin_token.empty() ? "(made at first start)" : "(set)";
+}
+
+constexpr KeyRow kRows[] = {
+    {"listen", KeyKind::text, "127.0.0.1:8800", true, 0, 0,
+     "an IP address and a port like 127.0.0.1:8800 or [::1]:8800.",
+     "Address and port to listen on; port 0 takes any free one.", &set_listen, &show_listen},
+    text<&Config::data_dir, parse_path>(
+        "data_dir", described("$XDG_STATE_HOME/clawdforge, else ~/.local/state/clawdforge"),
+        "a directory.", "Where everything is kept; made with mode 0700."),
+    text<&Config::ledger, parse_ledger>("ledger", described("sqlite:<data_dir>/clawdforge.db"),
+                                        "sqlite:PATH or postgresql://USER@HOST/DATABASE.",
+                                        "The database of what survives a restart."),
+    {"admin_token", KeyKind::secret, "made at first start", false, 0, 0,
+     "20 to 1024 printable ASCII characters without spaces.",
+     "The token of the admin paths; only as an environment variable.", &set_admin_token,
+     &show_admin_token},
+    ranges<&Config::allow_cidrs>("allow_cidrs", described("empty: loopback only"),
+                                 "Address ranges that may call, besides loopback."),
+    ranges<&Config::trusted_proxies>("trusted_proxies", described("empty"),
+                                     "Proxies whose X-Forwarded-For is believed."),
+    text<&Config::tls_cert, parse_optional_path>("tls_cert", described("none: plain HTTP"),
+                                                 "a file.", "Certificate chain in PEM form."),
+    text<&Config::tls_key, parse_optional_path>("tls_key", described("none: plain HTTP"), "a file.",
+                                                "Private key in PEM form."),
+    text<&Config::claude_bin, parse_program>("claude_bin", {"claude"}, "a program.",
+                                             "The claude program: a name in PATH or a path."),
+    choice<&Config::claude_owner_settings, kSwitch>(
+        "claude_owner_settings", {"off"}, "one of on, off.",
+        "Whether the owner's own Claude settings, servers and memory apply to runs and sessions."),
+    text<&Config::acpx_bin, parse_program>("acpx_bin", {"acpx"}, "a program.",
+                                           "The acpx program: a name in PATH or a path."),
+    text<&Config::default_model, parse_plain>("default_model", {"sonnet"}, "the name of a model.",
+                                              "Model of a run that names none."),
+    choice<&Config::event_format, kEventFormats>("event_format", {"acp"}, "one of acp, simple.",
+                                                 "Shape of a turn's events by default."),
+    number<&Config::default_timeout>(
+        "default_timeout_secs", described("120, or max_timeout_secs if that is less"),
+        kTimeoutSecsMin, kTimeoutSecsMax, "Time of a run or turn that names none."),
+    number<&Config::max_timeout>("max_timeout_secs", {"3600"}, kTimeoutSecsMin, kTimeoutSecsMax,
+                                 "The longest time that a caller may ask for."),
+    number<&Config::runs_max>("max_runs", described("2 per core"), 1, kRunsMax,
+                              "Runs at the same time; the others wait."),
+    number<&Config::runs_max_per_app>("max_runs_per_app", described("none"), 1, kRunsMax,
+                                      "Runs of one app at the same time."),
+    number<&Config::queued_runs_max>("max_queued_runs", {"64"}, 0, kQueuedRunsMax,
+                                     "Runs that may wait; the next is refused."),
+    number<&Config::live_sessions_max>("max_live_sessions", {"16"}, 1, kSessionsMax,
+                                       "Open sessions, live or asleep."),
+    number<&Config::sessions_max_per_app>("max_sessions_per_app", described("none"), 1,
+                                          kSessionsMax, "Open sessions of one app."),
+    number<&Config::agents_max>("max_agents", described("= max_live_sessions"), 1, kSessionsMax,
+                                "Agent processes of sessions at the same time."),
+    number<&Config::session_ttl>("session_ttl_secs", {"3600"}, 1, kRetentionSecsMax,
+                                 "Idle time after which a session is closed."),
+    number<&Config::session_hard_ttl>("session_hard_ttl_secs", {"86400"}, 1, kRetentionSecsMax,
+                                      "Time after closing when a session is deleted."),
+    number<&Config::agent_start_timeout>("agent_start_timeout_secs", {"60"}, 1, kDaySecs,
+                                         "Time for each step of a session agent's start."),
+    number<&Config::first_sign_timeout>("first_sign_timeout_secs", {"180"}, 1, kDaySecs,
+                                        "Time for an agent to say anything at all in a turn."),
+    number<&Config::sweep_interval>("sweep_interval_secs", {"60"}, 1, kDaySecs,
+                                    "Time between two sweeps."),
+    number<&Config::body_bytes_max>("max_body_bytes", {"16777216"}, 64, kGiB,
+                                    "Size of a request's body, uploads apart."),
+    number<&Config::file_bytes_max>("max_file_bytes", {"104857600"}, 1, kKiB* kGiB,
+                                    "Size of an uploaded file."),
+    number<&Config::connections_max>("max_connections", {"10000"}, 1, kConnectionsMax,
+                                     "Connections at the same time."),
+    number<&Config::cancel_grace>("cancel_grace_ms", {"2000"}, 0, kGraceMsMax,
+                                  "Time for an agent to acknowledge a cancel."),
+    number<&Config::kill_grace>("kill_grace_ms", {"2000"}, 0, kGraceMsMax,
+                                "Time between SIGTERM and SIGKILL."),
+    choice<&Config::pid_namespace, kPidNamespaces>(
+        "pid_namespace", {"auto"}, "one of auto, on, off.",
+        "Whether each agent gets a PID namespace of its own; auto: where the kernel allows it."),
+    number<&Config::drain_grace>("drain_grace_secs", {"30"}, 0, kDaySecs,
+                                 "Time for running work to end at shutdown."),
+    number<&Config::permission_timeout>("permission_timeout_secs", {"120"}, 1, kDaySecs,
+                                        "Time to answer a permission question."),
+    choice<&Config::permission_mode, kPermissionModes>(
+        "permission_mode", {"approve_reads"}, "one of approve_reads, approve_all, deny_all, ask.",
+        "How permission questions are answered by default."),
+    number<&Config::journal_max_age>("journal_max_age_secs", described("= session_hard_ttl_secs"),
+                                     1, kRetentionSecsMax, "Age at which events are removed."),
+    number<&Config::journal_bytes_max_per_session>("journal_max_bytes_per_session", {"268435456"},
+                                                   kKiB, kKiB* kGiB, "Events kept of one session."),
+    number<&Config::audit_max_age>("audit_max_age_secs", described("kept for ever"), 1,
+                                   kRetentionSecsMax,
+                                   "Age at which runs and lines of the audit are removed."),
+    number<&Config::reader_buffer_bytes>("reader_buffer_bytes", {"1048576"}, kKiB, kGiB,
+                                         "What a slow reader of a stream may lag behind."),
+    choice<&Config::log_level, kLogLevels>("log_level", {"info"},
+                                           "one of debug, info, warn, error.",
+                                           "The least important lines that are logged."),
+    choice<&Config::log_format, kLogFormats>("log_format",
+                                             described("text on a terminal, else json"),
+                                             "one of text, json.", "Form of the log on stderr."),
+};
+
+char changed_case(char c, char from, char to) {
+  return c >= from && c <= from + 25 ? static_cast<char>(c - from + to) : c;
+}
+
+}  // namespace
+
+std::span<const KeyRow> key_rows() { return kRows; }
+
+const KeyRow* find_key(std::string_view name) {
+  const auto* row = std::ranges::find(kRows, name, &KeyRow::name);
+  return row == std::end(kRows) ? nullptr : row;
+}
+
+std::string environment_name(std::string_view key) {
+  std::string name = "CLAWDFORGE_";
+  for (const char c : key) name += changed_case(c, 'a', 'A');
+  return name;
+}
+
+std::string flag_name(std::string_view key) {
+  std::string name = "--";
+  for (const char c : key) name += c == '_' ? '-' : c;
+  return name;
+}
+
+std::string allowed_sentence(const KeyRow& row) {
+  if (row.kind != KeyKind::number) return fmt::format("it must be {}", row.allowed);
+  return fmt::format("it must be a whole number from {} to {}.", row.min, row.max);
+}
+
+std::string toml_string(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);  // each of its escapes means the same in TOML
+  return out;
+}
+
+std::vector<ConfigKey> config_keys() {
+  std::vector<ConfigKey> keys;
+  for (const KeyRow& row : kRows) {
+    std::string allowed = row.kind == KeyKind::number
+                              ? fmt::format("{} to {}", row.min, row.max)
+                              : std::string(row.allowed.substr(0, row.allowed.size() - 1));
+    keys.push_back(
+        {row.name, row.default_text, std::move(allowed), row.help, row.kind == KeyKind::secret});
+  }
+  return keys;
+}
+
+}  // namespace clawdforge

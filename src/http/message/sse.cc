@@ -1,0 +1,17 @@
+#include "http/message/sse.h"
+
+#include "http/server/exchange.h"
+
+namespace clawdforge {
+
+void append_sse(std::string& out, std::optional<std::int64_t> id, std::string_view event,
+                std::string_view data) {
+  if (id) {
+    out += "id: ";
+    append_number(out, static_cast<std::uint64_t>(*id));
+    out += '\n';
+  }
+  out.append("event: ").append(event).append("\ndata: ").append(data).append("\n\n");
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,89 @@
+#include "http/server/exchange.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace clawdforge {
+namespace {
+
+bool is_sane_id(std::string_view id) {
+  constexpr std::size_t kIdBytesMax = 128;
+  return !id.empty() && id.size() <= kIdBytesMax && std::ranges::all_of(id, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+  });
+}
+
+}  // namespace
+
+std::string request_id(const Request& request, std::string_view prefix, std::uint64_t& next) {
+  if (const auto id = request.header("X-Request-Id"); id && is_sane_id(*id)) {
+    return std::string(*id);
+  }
+  std::string id(prefix);
+  append_number(id, next++, 16);
+  return id;
+}
+
+Response refusal_of(const Fault& fault, std::string_view request_id) {
+  Response response;
+  response.status = fault.status;
+  response.body = error_body(fault.code, fault.message, request_id);
+  if (fault.status == 503) response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+void append_number(std::string& out, std::uint64_t number, int radix) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, radix).ptr;
+  out.append(digits.data(), end);
+}
+
+void compose_answer(std::string& out, const Exchange& exchange, const Response& response,
+                    std::string_view date_line) {
+  const bool joined =
+      !response.stream && !exchange.is_head && response.body.size() <= kJoinBytesMax;
+  constexpr std::size_t kHeadBytes = 384;  // about; more is no harm
+  out.clear();
+  out.reserve(kHeadBytes + (joined ? response.body.size() : 0));
+  out.append("HTTP/1.1 ").append(status_text(response.status)).append("\r\n");
+  out.append(date_line);
+  out.append("Content-Type: ").append(response.content_type).append("\r\n");
+  if (!response.stream) {
+    out.append("Content-Length: ");
+    append_number(out, response.body.size());
+    out.append("\r\n");
+  } else if (exchange.is_chunked) {
+    out.append("Transfer-Encoding: chunked\r\n");
+  }
+  out.append("X-Request-Id: ").append(exchange.id).append("\r\n");
+  for (const auto& [name, value] : response.headers) {
+    out.append(name).append(": ").append(value).append("\r\n");
+  }
+  if (!exchange.keep_alive) out.append("Connection: close\r\n");
+  out.append("\r\n");
+  if (joined) out.append(response.body);
+}
+
+void account(const Exchange& exchange, const Response& response, const IpAddress& peer,
+             SteadyTime now, RequestMetrics& metrics, Log& log) {
+  const int status = exchange.has_departed ? kCallerGone : response.status;
+  const std::chrono::duration<double> took = now - exchange.begun;
+  metrics.count(exchange.route, status, took.count());
+  const LogLevel level = status >= 500 ? LogLevel::warn : LogLevel::info;
+  if (!log.is_on(level)) return;
+  const std::string peer_text = peer.text();
+  std::string_view detail = response.detail;
+  if (detail.empty() && status == kCallerGone) detail = kGone.code;
+  log.write(level, "request",
+            {{"request_id", std::string_view(exchange.id)},
+             {"method", std::string_view(exchange.method)},
+             {"path", std::string_view(exchange.path)},
+             {"status", static_cast<std::int64_t>(status)},
+             {"duration_ms", took.count() * 1000},
+             {"peer", std::string_view(peer_text)},
+             {"caller", std::string_view(exchange.who)},
+             {"detail", detail}});
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,61 @@
+// Inside http/: what is known of a request while it is being answered, and what is made
+// of that: the answer's head, the log line and the metrics. One per request, on the
+// connection's coroutine.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "base/net.h"
+#include "http/message/request_parser.h"
+#include "http/message/response.h"
+#include "http/message/router.h"
+#include "http/server/request_metrics.h"
+
+namespace clawdforge {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// Never sent; the log and the metrics tell by it that nobody was there any more.
+inline constexpr int kCallerGone = 499;
+inline constexpr Fault kGone{kCallerGone, "caller_gone", "The caller has gone."};
+inline constexpr Fault kTimeout{408, "request_timeout", "The request did not arrive in time."};
+inline constexpr Fault kTooLarge{413, "body_too_large", "The request's body is too large."};
+
+// A body up to this goes out with its head, in one write.
+inline constexpr std::size_t kJoinBytesMax = 64 * 1024;
+
+struct Exchange {
+  SteadyTime begun;
+  std::string id;
+  std::string who;
+  std::string method;
+  std::string path;
+  const Route* route = nullptr;
+  std::optional<Fault> fault;  // answered by http itself, whatever a handler says
+  int version_minor = 1;
+  bool is_head = false;
+  bool keep_alive = false;
+  bool is_chunked = false;    // the answer
+  bool has_departed = false;  // the caller hung up while it was waiting for the answer
+};
+
+// The caller's own id if it is sane, else a new one.
+std::string request_id(const Request& request, std::string_view prefix, std::uint64_t& next);
+
+Response refusal_of(const Fault& fault, std::string_view request_id);
+
+void append_number(std::string& out, std::uint64_t number, int radix = 10);
+
+// The head, and the body if it is small, in place of what `out` holds.
+void compose_answer(std::string& out, const Exchange& exchange, const Response& response,
+                    std::string_view date_line);
+
+// Counts and logs an exchange that took until `now`.
+void account(const Exchange& exchange, const Response& response, const IpAddress& peer,
+             SteadyTime now, RequestMetrics& metrics, Log& log);
+
+}  // namespace clawdforge

@@ -1,0 +1,118 @@
+// LedgerJob is one call on its way: made on the io thread, attempted on the worker,
+// answered on the io thread again. It owns all it needs, so it may be answered after its
+// ledger has gone. It keeps the io_context from running dry until then.
+//
+// When the worker is stuck the io thread may answer it before: a job that the worker has not
+// taken in hand is withdrawn and never done; of one that it has, nobody knows yet.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/intrusive/list.hpp>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "base/async.h"
+#include "base/refusals.h"
+#include "ledger/core/sql_driver.h"
+
+namespace clawdforge {
+
+// Whether whoever waits may be told that nobody knows, when the worker is stuck. Not where
+// the same call would be made again: it might be done twice.
+enum class Patience { bounded, endless };
+
+class LedgerJob : public boost::intrusive::list_base_hook<
+                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+ public:
+  LedgerJob(IoExecutor executor, Access access, Patience patience)
+      : work_(executor), access_(access), patience_(patience) {}
+  virtual ~LedgerJob() = default;
+  LedgerJob(const LedgerJob&) = delete;
+  LedgerJob& operator=(const LedgerJob&) = delete;
+
+  Access access() const { return access_; }
+  Patience patience() const { return patience_; }
+  std::chrono::steady_clock::time_point since() const { return since_; }
+
+  // Worker: takes it in hand. False: it was withdrawn.
+  bool take() { return change_from_waiting(State::taken); }
+  // Io thread. False: the worker has it in hand.
+  bool withdraw() { return change_from_waiting(State::withdrawn); }
+
+  // Worker, inside a transaction. May come again after a rollback: the last time counts.
+  virtual void attempt(SqlDriver& driver) = 0;
+  virtual void refuse(Error error) = 0;
+  // Of the last attempt; null if it went well.
+  virtual const Error* error() const = 0;
+
+  // Io thread, once: the waiting coroutine goes on inside, unless it does so already.
+  virtual void answer() = 0;
+  // Io thread, before that: the waiting coroutine goes on soon.
+  virtual void answer_early(Error error) = 0;
+
+ protected:
+  IoExecutor executor() const { return work_.get_executor(); }
+
+ private:
+  enum class State { waiting, taken, withdrawn };
+  bool change_from_waiting(State to) {
+    State expected = State::waiting;
+    return state_.compare_exchange_strong(expected, to);
+  }
+
+  boost::asio::executor_work_guard<IoExecutor> work_;
+  const Access access_;
+  const Patience patience_;
+  std::atomic<State> state_ = State::waiting;
+  const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+};
+
+template <class T>
+using LedgerWork = std::move_only_function<Result<T>(SqlDriver&)>;
+
+template <class T>
+class LedgerCall final : public LedgerJob {
+ public:
+  using Handler = std::move_only_function<void(Result<T>)>;
+
+  LedgerCall(IoExecutor executor, Access access, Patience patience, LedgerWork<T> work,
+             Handler handler)
+      : LedgerJob(executor, access, patience),
+        work_(std::move(work)),
+        handler_(std::move(handler)) {}
+
+  void attempt(SqlDriver& driver) override {
+    try {
+      result_ = work_(driver);
+    } catch (const std::bad_alloc&) {
+      result_ = ledger_unavailable("memory has run out");
+    } catch (const std::exception& thrown) {
+      result_ = fail(Errc::internal, "internal", "The gateway made a mistake; it is in its log.",
+                     thrown.what());
+    }
+  }
+  void refuse(Error error) override { result_ = std::unexpected(std::move(error)); }
+  const Error* error() const override { return result_ ? nullptr : &result_.error(); }
+  void answer() override {
+    if (handler_) std::exchange(handler_, {})(std::move(result_));
+  }
+  void answer_early(Error error) override {
+    boost::asio::post(executor(),
+                      [handler = std::exchange(handler_, {}), error = std::move(error)]() mutable {
+                        handler(std::unexpected(std::move(error)));
+                      });
+  }
+
+ private:
+  LedgerWork<T> work_;
+  Handler handler_;
+  Result<T> result_ = fail(Errc::internal, "internal", {}, "the ledger did not try");
+};
+
+}  // namespace clawdforge

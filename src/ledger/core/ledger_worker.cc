@@ -1,0 +1,222 @@
+#include "ledger/core/ledger_worker.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <iterator>
+
+namespace clawdforge {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+double seconds_since(SteadyTime begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executor,
+                           LedgerWorkerOptions options, Log& log, Metrics& metrics)
+    : driver_(std::move(driver)),
+      executor_(executor),
+      options_(options),
+      log_(log),
+      queued_(metrics.gauge("clawdforge_ledger_queue_jobs",
+                            "Calls to the ledger that wait or are being done.")),
+      commit_seconds_(metrics.durations("clawdforge_ledger_commit_seconds",
+                                        "Duration of one commit to the ledger.")),
+      call_seconds_(metrics.durations("clawdforge_ledger_call_seconds",
+                                      "Duration of a call to the ledger, waiting included.")),
+      committed_(metrics.counter("clawdforge_ledger_committed_jobs_total",
+                                 "Calls to the ledger that went well.")),
+      failed_(metrics.counter("clawdforge_ledger_failed_jobs_total",
+                              "Calls to the ledger that ended in an error, refusals included.")),
+      untidy_(metrics.counter("clawdforge_ledger_failed_checkpoints_total",
+                              "Checkpoints of the ledger that failed.")),
+      unknown_(metrics.counter("clawdforge_ledger_stalled_jobs_total",
+                               "Calls answered before the ledger did, because it was stuck.")),
+      mailbox_(options.ledger_jobs_max),
+      thread_([this] { run(); }) {}
+
+void LedgerWorker::stop() {
+  mailbox_.close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void LedgerWorker::submit(Job job) {
+  queued_.add(1);
+  if (is_stalled_ && is_stuck()) return refuse(std::move(job), "it does not answer");
+  LedgerJob& waiting = *job;
+  waiting_.push_back(waiting);
+  if (mailbox_.put(std::move(job))) return;
+  // NOLINTNEXTLINE(bugprone-use-after-move): what the mailbox refuses stays here
+  refuse(std::move(job), "the queue is full or closed");
+}
+
+void LedgerWorker::refuse(Job job, std::string why) {
+  job->refuse(ledger_unavailable(std::move(why)).error());
+  failed_.increment();
+  std::vector<Job> refused;
+  refused.push_back(std::move(job));
+  answer(std::move(refused));
+}
+
+bool LedgerWorker::is_stuck() const {
+  const auto since = busy_since_.load();
+  if (since.count() == 0) return false;
+  return std::chrono::steady_clock::now().time_since_epoch() - since > options_.ledger_stall_max;
+}
+
+void LedgerWorker::relieve() {
+  const bool was_stalled = std::exchange(is_stalled_, is_stuck());
+  if (was_stalled && !is_stalled_) log_.info("the ledger is not stuck any more");
+  if (!is_stalled_) return;
+  if (!was_stalled) {
+    log_.error("the ledger is stuck", {{"detail", "its disk does not answer; calls are refused"}});
+  }
+  // Whoever is answered may ask for more, which is refused.
+  std::vector<LedgerJob*> all;
+  for (LedgerJob& job : waiting_) all.push_back(&job);
+  for (LedgerJob* job : all) {
+    if (job->withdraw()) {
+      failed_.increment();
+      job->unlink();
+      job->answer_early(ledger_unavailable("it does not answer").error());
+    } else if (job->patience() == Patience::bounded) {
+      unknown_.increment();
+      job->unlink();
+      const bool is_write = job->access() == Access::write;
+      job->answer_early(is_write ? ledger_stalled("the ledger is stuck in a write").error()
+                                 : ledger_unavailable("it does not answer").error());
+    }
+  }
+}
+
+void LedgerWorker::run() {
+  for (;;) {
+    std::vector<Job> jobs = mailbox_.take_all();
+    if (jobs.empty()) break;
+    for (Jobs rest(jobs); !rest.empty();) {
+      const Jobs part = rest.first(std::min(rest.size(), options_.group_jobs_max));
+      rest = rest.subspan(part.size());
+      busy_since_ = std::chrono::steady_clock::now().time_since_epoch();
+      run_part(part);
+    }
+    if (mailbox_.size() == 0) tidy(Moment::idle);
+    busy_since_ = std::chrono::steady_clock::duration::zero();
+  }
+  tidy(Moment::closing);
+  driver_.reset();
+}
+
+void LedgerWorker::run_part(Jobs part) {
+  std::vector<Job> group;
+  std::vector<Job> withdrawn;
+  group.reserve(part.size());
+  for (Job& job : part) (job->take() ? group : withdrawn).push_back(std::move(job));
+  run_group(group);
+  for (const Job& job : group) take_note(*job);
+  if (!withdrawn.empty()) answer(std::move(withdrawn));
+  answer(std::move(group));
+  tidy(Moment::busy);
+}
+
+void LedgerWorker::run_group(Jobs jobs) {
+  while (!jobs.empty()) {
+    std::optional<Error> no_entry;
+    const std::optional<std::size_t> good = attempt_together(jobs, no_entry);
+    if (!good) return run_each(jobs, std::move(no_entry));
+    if (*good == jobs.size()) return;
+    const Jobs before = jobs.first(*good);
+    if (!before.empty() && attempt_together(before, no_entry) != before.size()) {
+      run_each(before, no_entry);
+    }
+    run_each(jobs.subspan(*good, 1), std::move(no_entry));
+    jobs = jobs.subspan(*good + 1);
+  }
+}
+
+void LedgerWorker::run_each(Jobs jobs, std::optional<Error> no_entry) {
+  // Waiting for another program's lock once is enough: the limit holds for all together.
+  for (Job& job : jobs) {
+    if (no_entry && job->access() == Access::write) {
+      job->refuse(*no_entry);
+      continue;
+    }
+    if (auto begun = driver_->begin(job->access()); !begun) {
+      if (job->access() == Access::write) no_entry = begun.error();
+      job->refuse(std::move(begun.error()));
+      continue;
+    }
+    job->attempt(*driver_);
+    if (job->error() == nullptr) {
+      auto committed = commit(job->access());
+      if (!committed) job->refuse(std::move(committed.error()));
+    }
+    if (job->error() != nullptr) driver_->rollback();
+  }
+}
+
+std::optional<std::size_t> LedgerWorker::attempt_together(Jobs jobs,
+                                                          std::optional<Error>& no_entry) {
+  const bool writes =
+      std::ranges::any_of(jobs, [](const Job& job) { return job->access() == Access::write; });
+  const Access access = writes ? Access::write : Access::read;
+  if (auto begun = driver_->begin(access); !begun) {
+    if (writes) no_entry = std::move(begun.error());
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    jobs[i]->attempt(*driver_);
+    if (jobs[i]->error() == nullptr) continue;
+    driver_->rollback();
+    return i;
+  }
+  if (commit(access)) return jobs.size();
+  driver_->rollback();
+  return std::nullopt;
+}
+
+Result<void> LedgerWorker::commit(Access access) {
+  const SteadyTime begin = std::chrono::steady_clock::now();
+  auto committed = driver_->commit();
+  if (committed && access == Access::write) commit_seconds_.observe(seconds_since(begin));
+  return committed;
+}
+
+void LedgerWorker::answer(std::vector<Job> jobs) {
+  queued_.add(-static_cast<std::int64_t>(jobs.size()));
+  boost::asio::post(executor_, [jobs = std::move(jobs), &histogram = call_seconds_] {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    for (const Job& job : jobs) {
+      histogram.observe(std::chrono::duration<double>(now - job->since()).count());
+      job->answer();
+    }
+  });
+}
+
+void LedgerWorker::take_note(const LedgerJob& job) {
+  const Error* error = job.error();
+  (error == nullptr ? committed_ : failed_).increment();
+  // The others say something about what was asked, not about the ledger.
+  if (error != nullptr && error->kind != Errc::unavailable) return;
+  const bool writes = job.access() == Access::write;
+  std::atomic<bool>& works = writes ? writes_work_ : reads_work_;
+  if (works.exchange(error == nullptr) == (error == nullptr)) return;
+  const std::string_view what = writes ? "writes" : "reads";
+  if (error == nullptr) {
+    log_.info("the ledger works again", {{"for", what}});
+  } else {
+    log_.error("the ledger fails", {{"for", what}, {"detail", std::string_view(error->detail)}});
+  }
+}
+
+void LedgerWorker::tidy(Moment moment) {
+  const auto tidied = driver_->tidy(moment);
+  if (tidied) return;
+  untidy_.increment();
+  log_.warn("a checkpoint of the ledger failed",
+            {{"detail", std::string_view(tidied.error().detail)}});
+}
+
+}  // namespace clawdforge

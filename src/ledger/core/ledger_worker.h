@@ -1,0 +1,117 @@
+// LedgerWorker is the thread that owns the database connection. Calls come through a
+// bounded mailbox and are done in order of arrival, in groups: a lone write commits at
+// once, what arrives while a commit runs is committed together. Nothing is answered
+// before the commit of the transaction it was done in, and the answers of a group go back
+// to the io thread in one step.
+//
+// One bad call never spoils another: when a call fails inside a group, the group is
+// rolled back, those before it are committed again without it, it runs alone, and the
+// rest go on as a group. So a call may run more than once before it is answered.
+//
+// A worker that has been at the same group for too long is stuck, in a disk that does not
+// answer. Then new calls are refused at once, and those that wait are answered: whoever
+// calls relieve() about once a second sees to that.
+//
+// Belongs to a SqlLedger, on the io thread; ends by stop(), which finishes what is queued.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "base/mailbox.h"
+#include "base/metrics.h"
+#include "ledger/core/ledger_job.h"
+
+namespace clawdforge {
+
+struct LedgerWorkerOptions {
+  std::size_t ledger_jobs_max = 4'096;  // waiting; as many again may be in the worker's hands
+  std::size_t group_jobs_max = 512;     // in one commit
+  // For one group. Longer than another program's lock is waited for, and than a slow disk takes.
+  std::chrono::milliseconds ledger_stall_max{10'000};
+};
+
+class LedgerWorker {
+ public:
+  // `log` and `metrics` outlive the worker, the io_context of `executor` as well.
+  LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executor, LedgerWorkerOptions options,
+               Log& log, Metrics& metrics);
+  ~LedgerWorker() { stop(); }
+  LedgerWorker(const LedgerWorker&) = delete;
+  LedgerWorker& operator=(const LedgerWorker&) = delete;
+
+  // `work` runs on the worker inside a transaction, must change nothing but the database,
+  // and must come to the same if it runs again after a rollback.
+  template <class T>
+  Async<T> call(Access access, LedgerWork<T> work, Patience patience = Patience::bounded) {
+    using Token = boost::asio::use_awaitable_t<IoExecutor>;
+    Token token;
+    return boost::asio::async_initiate<Token, void(Result<T>)>(
+        [this](auto handler, Access asked, Patience how_long, LedgerWork<T> to_do) {
+          submit(std::make_unique<LedgerCall<T>>(executor_, asked, how_long, std::move(to_do),
+                                                 std::move(handler)));
+        },
+        token, access, patience, std::move(work));
+  }
+
+  // Io thread.
+  bool is_healthy() const { return reads_work_ && writes_work_ && !is_stalled_; }
+  void relieve();
+
+  // Takes no more calls, finishes those it has, closes the database. Blocks; may be called
+  // again.
+  void stop();
+
+ private:
+  using Job = std::unique_ptr<LedgerJob>;
+  using Jobs = std::span<Job>;
+
+  using JobList = boost::intrusive::list<LedgerJob, boost::intrusive::constant_time_size<false>>;
+
+  void submit(Job job);
+  void refuse(Job job, std::string why);
+  bool is_stuck() const;
+
+  // All below: worker thread.
+  void run();
+  void run_part(Jobs part);
+  void run_group(Jobs jobs);
+  void run_each(Jobs jobs, std::optional<Error> no_entry);
+  // How many of `jobs` went well until one failed; all of them have been committed if all
+  // went well, else none. Nothing: beginning or committing failed.
+  std::optional<std::size_t> attempt_together(Jobs jobs, std::optional<Error>& no_entry);
+  Result<void> commit(Access access);
+  void answer(std::vector<Job> jobs);
+  void take_note(const LedgerJob& job);
+  void tidy(Moment moment);
+
+  std::unique_ptr<SqlDriver> driver_;
+  const IoExecutor executor_;
+  const LedgerWorkerOptions options_;
+  Log& log_;
+  Gauge& queued_;
+  Histogram& commit_seconds_;
+  Histogram& call_seconds_;
+  Counter& committed_;
+  Counter& failed_;
+  Counter& untidy_;
+  Counter& unknown_;
+  JobList waiting_;          // io thread: what has not been answered
+  bool is_stalled_ = false;  // io thread
+  // When the worker began with what it does; zero while it waits for work.
+  std::atomic<std::chrono::steady_clock::duration> busy_since_{};
+  std::atomic<bool> reads_work_ = true;
+  std::atomic<bool> writes_work_ = true;
+  Mailbox<Job> mailbox_;
+  std::thread thread_;  // last: it uses all above
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,85 @@
+#include "ledger/core/row_values.h"
+
+#include <array>
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <cmath>
+
+namespace clawdforge {
+namespace {
+
+std::optional<std::string> json_in(const SqlValue& value, boost::json::kind kind) {
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return std::nullopt;
+  constexpr std::size_t kUsualBytes = 4'096;
+  std::array<unsigned char, kUsualBytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  boost::json::monotonic_resource memory(buffer.data(), buffer.size());
+  boost::system::error_code error;
+  const boost::json::value parsed = boost::json::parse(*text, error, &memory);
+  return error || parsed.kind() != kind ? std::nullopt : std::optional(*text);
+}
+
+}  // namespace
+
+std::optional<std::string> text_in(const SqlValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text == nullptr ? std::nullopt : std::optional(*text);
+}
+
+std::optional<std::int64_t> whole_in(const SqlValue& value) {
+  const auto* number = std::get_if<std::int64_t>(&value);
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+std::optional<double> number_in(const SqlValue& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  const auto* real = std::get_if<double>(&value);
+  return real == nullptr || !std::isfinite(*real) ? std::nullopt : std::optional(*real);
+}
+
+std::optional<TimePoint> time_in(const SqlValue& value) {
+  const auto* second = std::get_if<std::int64_t>(&value);
+  if (second == nullptr || *second < 0 || *second > kUnixSecondsMax) return std::nullopt;
+  return TimePoint(std::chrono::seconds(*second));
+}
+
+std::optional<Digest> digest_in(const SqlValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  Digest digest;
+  if (text == nullptr || text->size() != digest.size() * 2) return std::nullopt;
+  for (std::size_t i = 0; i < text->size(); ++i) {
+    const char c = (*text)[i];
+    const bool is_digit = c >= '0' && c <= '9';
+    if (!is_digit && !(c >= 'a' && c <= 'f')) return std::nullopt;
+    const auto half = static_cast<unsigned char>(is_digit ? c - '0' : c - 'a' + 10);
+    unsigned char& byte = digest[i / 2];
+    byte = static_cast<unsigned char>(i % 2 == 0 ? half << 4 : byte | half);
+  }
+  return digest;
+}
+
+std::optional<std::string> json_object_in(const SqlValue& value) {
+  return json_in(value, boost::json::kind::object);
+}
+
+std::optional<std::string> json_array_in(const SqlValue& value) {
+  return json_in(value, boost::json::kind::array);
+}
+
+std::optional<Usage> usage_in(const SqlRow& row, std::size_t first_column) {
+  const auto input = whole_in(row.at(first_column));
+  const auto output = whole_in(row.at(first_column + 1));
+  const auto read = whole_in(row.at(first_column + 2));
+  const auto written = whole_in(row.at(first_column + 3));
+  if (!input && !output && !read && !written) return std::nullopt;
+  return Usage{input.value_or(0), output.value_or(0), read.value_or(0), written.value_or(0)};
+}
+
+void append_usage(SqlRow& row, const std::optional<Usage>& usage) {
+  if (!usage) return row.resize(row.size() + 4);
+  row.insert(row.end(), {usage->input_tokens, usage->output_tokens, usage->cache_read_tokens,
+                         usage->cache_write_tokens});
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,45 @@
+// Reading values of rows that another program may have written: what is not of the
+// expected kind counts as absent, so that one odd row cannot hide the others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/secret.h"
+#include "ledger/core/sql_driver.h"
+#include "model/run.h"
+
+namespace clawdforge {
+
+// The last second of the year 9999: beyond it a time is a mistake, and would overflow.
+inline constexpr std::int64_t kUnixSecondsMax = 253'402'300'799;
+
+std::optional<std::string> text_in(const SqlValue& value);
+std::optional<std::int64_t> whole_in(const SqlValue& value);
+std::optional<double> number_in(const SqlValue& value);
+std::optional<TimePoint> time_in(const SqlValue& value);
+// One spelling only, lower case: two rows must not hold the same digest in different letters.
+std::optional<Digest> digest_in(const SqlValue& value);
+
+// JSON text of an object, or of an array, as it was written.
+std::optional<std::string> json_object_in(const SqlValue& value);
+std::optional<std::string> json_array_in(const SqlValue& value);
+
+// Four columns side by side: input, output, cache read and cache write tokens. None if no
+// one of them holds a number.
+std::optional<Usage> usage_in(const SqlRow& row, std::size_t first_column);
+void append_usage(SqlRow& row, const std::optional<Usage>& usage);
+
+// An absent one becomes NULL.
+template <class T>
+SqlValue sql_value(const std::optional<T>& value) {
+  return value ? SqlValue(*value) : SqlValue();
+}
+// So does an empty text, where that means that there is none.
+inline SqlValue text_or_null(const std::string& text) {
+  return text.empty() ? SqlValue() : SqlValue(text);
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,144 @@
+#include "ledger/rows/app_row.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <limits>
+
+#include "base/json_text.h"
+#include "ledger/core/row_values.h"
+
+namespace clawdforge {
+namespace {
+
+enum Column : std::size_t {
+  kName,
+  kDigest,
+  kCidrs,
+  kEventFormat,
+  kSessionsMax,
+  kRunsMax,
+  kCreatedAt,
+  kLastUsedAt,
+  kColumnCount,
+};
+
+template <class T>
+using Read = std::expected<T, std::string>;
+
+std::string text_of(const std::vector<Cidr>& cidrs) {
+  std::string text = "[";
+  for (const Cidr& cidr : cidrs) {
+    if (text.size() > 1) text += ',';
+    append_json_string(text, cidr.text());
+  }
+  text += ']';
+  return text;
+}
+
+Read<Digest> digest_from(const SqlValue& value) {
+  const auto digest = digest_in(value);
+  if (!digest) return std::unexpected("token_sha256 is not a SHA-256 in lower-case hexadecimal");
+  return *digest;
+}
+
+Read<std::vector<Cidr>> cidrs_from(const SqlValue& value) {
+  std::vector<Cidr> cidrs;
+  if (std::holds_alternative<std::monostate>(value)) return cidrs;
+  const auto malformed = std::unexpected("ip_cidrs is not a JSON array of strings");
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return malformed;
+  boost::system::error_code error;
+  const boost::json::value parsed = boost::json::parse(*text, error);
+  if (error) return malformed;
+  if (parsed.is_null()) return cidrs;
+  if (!parsed.is_array()) return malformed;
+  for (const boost::json::value& item : parsed.get_array()) {
+    if (!item.is_string()) return malformed;
+    const boost::json::string& range = item.get_string();
+    auto cidr = Cidr::parse(std::string_view(range.data(), range.size()));
+    if (!cidr) return std::unexpected(fmt::format("ip_cidrs: {}", cidr.error().message));
+    cidrs.push_back(std::move(*cidr));
+  }
+  return cidrs;
+}
+
+Read<std::optional<EventFormat>> format_from(const SqlValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) return std::nullopt;
+  const auto* text = std::get_if<std::string>(&value);
+  const auto format = text == nullptr ? std::nullopt : event_format_from(std::string_view(*text));
+  if (!format) return std::unexpected("event_format is neither acp nor simple");
+  return format;
+}
+
+Read<std::optional<std::int64_t>> number_from(const SqlValue& value, std::string_view column,
+                                              std::int64_t max) {
+  if (std::holds_alternative<std::monostate>(value)) return std::nullopt;
+  const auto* number = std::get_if<std::int64_t>(&value);
+  if (number == nullptr || *number < 0 || *number > max) {
+    return std::unexpected(fmt::format("{} is not a whole number from 0 to {}", column, max));
+  }
+  return *number;
+}
+
+Read<std::optional<TimePoint>> time_from(const SqlValue& value, std::string_view column) {
+  auto seconds = number_from(value, column, kUnixSecondsMax);
+  if (!seconds) return std::unexpected(std::move(seconds.error()));
+  return seconds->transform(
+      [](std::int64_t second) { return TimePoint(std::chrono::seconds(second)); });
+}
+
+}  // namespace
+
+SqlRow row_of(const App& app) {
+  SqlRow row(kColumnCount);
+  row[kName] = app.name;
+  row[kDigest] = to_hex(app.token_digest);
+  row[kCidrs] = text_of(app.ip_cidrs);
+  if (app.event_format) row[kEventFormat] = std::string(name_of(*app.event_format));
+  row[kSessionsMax] = sql_value(app.sessions_max);
+  row[kRunsMax] = sql_value(app.runs_max);
+  row[kCreatedAt] = unix_seconds(app.created_at);
+  if (app.last_used_at) row[kLastUsedAt] = unix_seconds(*app.last_used_at);
+  return row;
+}
+
+std::expected<App, std::string> app_from(const SqlRow& row) {
+  App app;
+  const auto* name = std::get_if<std::string>(&row.at(kName));
+  if (name == nullptr || !is_app_name(*name)) return std::unexpected("the name is not allowed");
+  app.name = *name;
+
+  auto digest = digest_from(row.at(kDigest));
+  if (!digest) return std::unexpected(std::move(digest.error()));
+  auto cidrs = cidrs_from(row.at(kCidrs));
+  if (!cidrs) return std::unexpected(std::move(cidrs.error()));
+  auto format = format_from(row.at(kEventFormat));
+  if (!format) return std::unexpected(std::move(format.error()));
+  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
+  auto sessions_max = number_from(row.at(kSessionsMax), "max_sessions", kAny);
+  if (!sessions_max) return std::unexpected(std::move(sessions_max.error()));
+  auto runs_max = number_from(row.at(kRunsMax), "max_runs", kAny);
+  if (!runs_max) return std::unexpected(std::move(runs_max.error()));
+  auto created_at = time_from(row.at(kCreatedAt), "created_at");
+  if (!created_at) return std::unexpected(std::move(created_at.error()));
+  auto last_used_at = time_from(row.at(kLastUsedAt), "last_used_at");
+  if (!last_used_at) return std::unexpected(std::move(last_used_at.error()));
+
+  app.token_digest = *digest;
+  app.ip_cidrs = std::move(*cidrs);
+  app.event_format = *format;
+  app.sessions_max = *sessions_max;
+  app.runs_max = *runs_max;
+  app.created_at = created_at->value_or(TimePoint());
+  app.last_used_at = *last_used_at;
+  return app;
+}
+
+std::string name_in(const SqlRow& row) {
+  constexpr std::size_t kShownMax = 64;
+  const auto* name = std::get_if<std::string>(&row.at(kName));
+  return name == nullptr ? std::string() : name->substr(0, kShownMax);
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,106 @@
+#include <algorithm>
+
+#include "ledger/rows/app_row.h"
+#include "ledger/rows/sql_ledger.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::string_view kSelectApps =
+    "SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, created_at, "
+    "last_used_at FROM tokens";
+constexpr std::string_view kAddApp =
+    "INSERT INTO tokens (name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, "
+    "created_at, last_used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) "
+    "ON CONFLICT (name) DO NOTHING";
+constexpr std::string_view kRotateApp = "UPDATE tokens SET token_sha256 = $2 WHERE name = $1";
+constexpr std::string_view kDeleteApp = "DELETE FROM tokens WHERE name = $1";
+constexpr std::string_view kNoteClosed =
+    "INSERT INTO session_events (session_id, app_name, event, at, meta) "
+    "SELECT session_id, app_name, 'close', CAST($2 AS BIGINT), '{\"reason\":\"token_revoked\"}' "
+    "FROM sessions WHERE app_name = $1 AND closed_at IS NULL";
+constexpr std::string_view kCloseSessions =
+    "UPDATE sessions SET closed_at = $2, close_reason = 'token_revoked', process_pid = NULL, "
+    "process_start = NULL, process_boot_id = NULL WHERE app_name = $1 AND closed_at IS NULL";
+constexpr std::string_view kExpireUploads =
+    "UPDATE uploads SET expires_at = $2 WHERE app_name = $1 AND expires_at > $2";
+constexpr std::string_view kNoteUse =
+    "UPDATE tokens SET last_used_at = $2 "
+    "WHERE name = $1 AND (last_used_at IS NULL OR last_used_at < $2)";
+
+std::unexpected<Error> no_such_app() {
+  return fail(Errc::not_found, "token_not_found", "There is no token of this name.");
+}
+
+Result<AppList> select_apps(SqlDriver& driver) {
+  auto result = driver.execute(kSelectApps);
+  if (!result) return std::unexpected(std::move(result.error()));
+  AppList list;
+  list.apps.reserve(result->rows.size());
+  for (const SqlRow& row : result->rows) {
+    auto app = app_from(row);
+    if (app) {
+      list.apps.push_back(std::move(*app));
+    } else {
+      list.unreadable.push_back({name_in(row), std::move(app.error())});
+    }
+  }
+  // Not left to the database: its order would depend on its collation.
+  std::ranges::sort(list.apps, {}, &App::name);
+  return list;
+}
+
+Result<void> delete_app(SqlDriver& driver, const std::string& name, std::int64_t at) {
+  const auto deleted = driver.execute(kDeleteApp, {name});
+  if (!deleted) return std::unexpected(deleted.error());
+  if (deleted->changed == 0) return no_such_app();
+  const auto noted = driver.execute(kNoteClosed, {name, at});
+  if (!noted) return std::unexpected(noted.error());
+  const auto closed = driver.execute(kCloseSessions, {name, at});
+  if (!closed) return std::unexpected(closed.error());
+  return without_rows(driver.execute(kExpireUploads, {name, at}));
+}
+
+}  // namespace
+
+Async<AppList> SqlLedger::apps() { return worker_.call<AppList>(Access::read, select_apps); }
+
+Async<void> SqlLedger::add_app(App app) {
+  return worker_.call<void>(
+      Access::write, [app = std::move(app)](SqlDriver& driver) -> Result<void> {
+        const auto added = driver.execute(kAddApp, row_of(app));
+        if (!added) return std::unexpected(added.error());
+        if (added->changed > 0) return {};
+        return fail(Errc::conflict, "name_taken", "There is a token of this name already.");
+      });
+}
+
+Async<void> SqlLedger::rotate_app(std::string name, Digest token_digest) {
+  return worker_.call<void>(
+      Access::write,
+      [name = std::move(name), digest = token_digest](SqlDriver& driver) -> Result<void> {
+        const auto changed = driver.execute(kRotateApp, {name, to_hex(digest)});
+        if (!changed) return std::unexpected(changed.error());
+        if (changed->changed == 0) return no_such_app();
+        return {};
+      });
+}
+
+Async<void> SqlLedger::remove_app(std::string name, TimePoint at) {
+  return worker_.call<void>(Access::write, [name = std::move(name), at](SqlDriver& driver) {
+    return delete_app(driver, name, unix_seconds(at));
+  });
+}
+
+Async<void> SqlLedger::note_use(std::vector<AppUse> uses) {
+  return worker_.call<void>(
+      Access::write, [uses = std::move(uses)](SqlDriver& driver) -> Result<void> {
+        for (const AppUse& use : uses) {
+          const auto noted = driver.execute(kNoteUse, {use.name, unix_seconds(use.last_used_at)});
+          if (!noted) return std::unexpected(noted.error());
+        }
+        return {};
+      });
+}
+
+}  // namespace clawdforge

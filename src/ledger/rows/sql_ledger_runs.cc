@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include "ledger/rows/page_place.h"
+#include "ledger/rows/run_row.h"
+#include "ledger/rows/sql_ledger.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::string_view kAddRun =
+    "INSERT INTO runs (run_id, app_name, agent, model, state, started_at, prompt_bytes, "
+    "instance_id, process_pid, process_start, process_boot_id) "
+    "VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8, $9, $10)";
+constexpr std::string_view kSettleRun =
+    "UPDATE runs SET state = $2, outcome = $3, ended_at = $4, duration_ms = $5, "
+    "result_bytes = $6, stop_reason = $7, exit_code = $8, exit_signal = $9, input_tokens = $10, "
+    "output_tokens = $11, cache_read_tokens = $12, cache_write_tokens = $13, cost_usd = $14, "
+    "process_pid = NULL, process_start = NULL, process_boot_id = NULL WHERE run_id = $1";
+constexpr std::string_view kInterruptRuns =
+    "UPDATE runs SET state = 'interrupted', outcome = 'interrupted', ended_at = $2, "
+    "process_pid = NULL, process_start = NULL, process_boot_id = NULL "
+    "WHERE ended_at IS NULL AND (instance_id IS NULL OR instance_id <> $1)";
+
+// By time and then by id, which for rows of our own is one and the same order. Both
+// statements have an index that also serves since and until. A row whose time is no number
+// lies in no span of time and is not shown.
+Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter,
+                              const PagePlace& place) {
+  static const std::string kByTime = fmt::format(
+      "SELECT {} FROM runs WHERE started_at >= $1 AND started_at <= $2 "
+      "AND (started_at < $2 OR run_id < $3) "
+      "ORDER BY started_at DESC, run_id DESC LIMIT $4",
+      kRunColumns);
+  static const std::string kByApp = fmt::format(
+      "SELECT {} FROM runs WHERE app_name = $5 AND started_at >= $1 AND started_at <= $2 "
+      "AND (started_at < $2 OR run_id < $3) "
+      "ORDER BY started_at DESC, run_id DESC LIMIT $4",
+      kRunColumns);
+  SqlRow params = page_params(filter, place);
+  if (!filter.app) return driver.execute(kByTime, params);
+  params.emplace_back(*filter.app);
+  return driver.execute(kByApp, params);
+}
+
+Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const PagePlace& place) {
+  auto result = select_runs(driver, filter, place);
+  if (!result) return std::unexpected(std::move(result.error()));
+  RunPage page;
+  page.next_cursor = cut_page(result->rows, filter.limit, kRunColumnStartedAt, kRunColumnId);
+  page.runs.reserve(result->rows.size());
+  for (const SqlRow& row : result->rows) page.runs.push_back(run_from(row));
+  return page;
+}
+
+}  // namespace
+
+Async<RunPage> SqlLedger::runs(AuditFilter filter) {
+  auto place = place_of(filter);
+  if (!place) co_return std::unexpected(std::move(place.error()));
+  auto reading = worker_.call<RunPage>(
+      Access::read, [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
+        return page_of(driver, filter, place);
+      });
+  co_return co_await std::move(reading);
+}
+
+Async<void> SqlLedger::add_run(Run run, ProcessMark process) {
+  return worker_.call<void>(
+      Access::write, [run = std::move(run), process = std::move(process)](SqlDriver& driver) {
+        return without_rows(driver.execute(
+            kAddRun,
+            {run.id, run.app, run.agent, run.model, unix_seconds(run.started_at), run.prompt_bytes,
+             run.instance_id, process.pid, process.start_time, process.boot_id}));
+      });
+}
+
+Async<void> SqlLedger::settle_run(RunEnd end) {
+  return worker_.call<void>(Access::write, [end = std::move(end)](SqlDriver& driver) {
+    return without_rows(driver.execute(kSettleRun, row_of(end)));
+  });
+}
+
+Async<std::int64_t> SqlLedger::interrupt_runs(std::string instance_id, TimePoint at) {
+  return worker_.call<std::int64_t>(
+      Access::write, [id = std::move(instance_id), at](SqlDriver& driver) -> Result<std::int64_t> {
+        auto changed = driver.execute(kInterruptRuns, {id, unix_seconds(at)});
+        if (!changed) return std::unexpected(std::move(changed.error()));
+        return changed->changed;
+      });
+}
+
+}  // namespace clawdforge

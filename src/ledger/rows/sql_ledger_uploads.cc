@@ -1,0 +1,105 @@
+#include "ledger/core/row_values.h"
+#include "ledger/rows/sql_ledger.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::string_view kAddUpload =
+    "INSERT INTO uploads (file_token_sha256, app_name, size, extension, created_at, expires_at, "
+    "instance_id) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+constexpr std::string_view kFindUpload =
+    "SELECT size, extension, created_at, expires_at, instance_id FROM uploads "
+    "WHERE file_token_sha256 = $1 AND app_name = $2 AND expires_at > $3";
+constexpr std::string_view kRemoveUpload = "DELETE FROM uploads WHERE file_token_sha256 = $1";
+// A key that is no digest is no upload of ours. It must not fill the sweeper's pages either,
+// so it is left out here and not after reading.
+constexpr std::string_view kExpiredUploads =
+    "SELECT file_token_sha256 FROM uploads WHERE expires_at <= $1 "
+    "AND length(file_token_sha256) = 64 AND ltrim(file_token_sha256, '0123456789abcdef') = '' "
+    "ORDER BY expires_at LIMIT $2";
+constexpr std::string_view kAllUploads = "SELECT file_token_sha256 FROM uploads";
+
+Upload upload_from(const SqlRow& row, const Digest& digest, const std::string& app) {
+  Upload upload;
+  upload.token_digest = digest;
+  upload.app = app;
+  upload.size = whole_in(row.at(0)).value_or(0);
+  upload.extension = text_in(row.at(1)).value_or("");
+  upload.created_at = time_in(row.at(2)).value_or(TimePoint());
+  upload.expires_at = time_in(row.at(3)).value_or(TimePoint());
+  upload.instance_id = text_in(row.at(4)).value_or("");
+  return upload;
+}
+
+// Stops at the first that is not there.
+Result<std::vector<Upload>> select_uploads(SqlDriver& driver, const std::string& app,
+                                           const std::vector<Digest>& digests, std::int64_t now) {
+  std::vector<Upload> found;
+  for (const Digest& digest : digests) {
+    auto result = driver.execute(kFindUpload, {to_hex(digest), app, now});
+    if (!result) return std::unexpected(std::move(result.error()));
+    if (result->rows.empty()) break;
+    found.push_back(upload_from(result->rows.front(), digest, app));
+  }
+  return found;
+}
+
+Result<std::vector<Digest>> digests_of(Result<SqlResult> result) {
+  if (!result) return std::unexpected(std::move(result.error()));
+  std::vector<Digest> digests;
+  digests.reserve(result->rows.size());
+  for (const SqlRow& row : result->rows) {
+    if (const auto digest = digest_in(row.at(0))) digests.push_back(*digest);
+  }
+  return digests;
+}
+
+}  // namespace
+
+Async<std::vector<Upload>> SqlLedger::find_uploads(std::string app, std::vector<Digest> digests,
+                                                   TimePoint now) {
+  const std::size_t wanted = digests.size();
+  auto reading = worker_.call<std::vector<Upload>>(
+      Access::read, [app = std::move(app), digests = std::move(digests), now](SqlDriver& driver) {
+        return select_uploads(driver, app, digests, unix_seconds(now));
+      });
+  auto found = co_await std::move(reading);
+  // Not an error for the worker, which would roll back and repeat the calls beside this one.
+  if (found && found->size() < wanted) {
+    co_return fail(Errc::not_found, "file_not_found", "There is no such file, or it has expired.");
+  }
+  co_return found;
+}
+
+Async<std::vector<Digest>> SqlLedger::expired_uploads(TimePoint now, std::int64_t limit) {
+  return worker_.call<std::vector<Digest>>(Access::read, [now, limit](SqlDriver& driver) {
+    return digests_of(driver.execute(kExpiredUploads, {unix_seconds(now), limit}));
+  });
+}
+
+Async<std::vector<Digest>> SqlLedger::all_uploads() {
+  return worker_.call<std::vector<Digest>>(
+      Access::read, [](SqlDriver& driver) { return digests_of(driver.execute(kAllUploads)); });
+}
+
+Async<void> SqlLedger::add_upload(Upload upload) {
+  return worker_.call<void>(Access::write, [upload = std::move(upload)](SqlDriver& driver) {
+    return without_rows(driver.execute(
+        kAddUpload,
+        {to_hex(upload.token_digest), upload.app, upload.size, upload.extension,
+         unix_seconds(upload.created_at), unix_seconds(upload.expires_at), upload.instance_id}));
+  });
+}
+
+Async<void> SqlLedger::remove_uploads(std::vector<Digest> digests) {
+  return worker_.call<void>(Access::write,
+                            [digests = std::move(digests)](SqlDriver& driver) -> Result<void> {
+                              for (const Digest& digest : digests) {
+                                auto removed = driver.execute(kRemoveUpload, {to_hex(digest)});
+                                if (!removed) return std::unexpected(std::move(removed.error()));
+                              }
+                              return {};
+                            });
+}
+
+}  // namespace clawdforge

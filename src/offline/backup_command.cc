@@ -1,0 +1,100 @@
+#include "offline/backup_command.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "base/exit_codes.h"
+#include "config/effective_config.h"
+#include "daemon/ledger_file.h"
+#include "daemon/process_setup.h"
+#include "ledger/sqlite/sqlite_driver.h"
+#include "storage/disk/new_file.h"
+
+namespace clawdforge {
+namespace {
+
+// What the copy asks between its steps. A signal's handler may touch nothing else.
+volatile std::sig_atomic_t stop_signal = 0;
+
+void listen_for_signals() {
+  struct sigaction action{};
+  action.sa_handler = [](int number) { stop_signal = number; };
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaction(number, &action, nullptr);
+  // A pipe that nobody reads and a file that may not grow are errors, and something is to be
+  // removed then.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+int print_help() {
+  std::puts(
+      "clawdforge backup FILE [--config FILE] [--data-dir DIR] [--ledger sqlite:PATH]\n\n"
+      "Copies the ledger into FILE, one state of it, while the gateway runs or not. FILE must\n"
+      "not be there yet. The files of uploads and sessions are not in it.\n"
+      "Exit code: 0 done, 2 wrong usage, 4 FILE is there already, 5 failed.");
+  return 0;
+}
+
+struct Copied {
+  LedgerCopy rows;
+  std::int64_t bytes = 0;
+};
+
+Result<Copied> copy(const std::string& ledger, const std::string& file) {
+  auto source = SqliteDriver::open_to_read(ledger, {});
+  if (!source) return std::unexpected(std::move(source.error()));
+  auto target = NewFile::make(file);
+  if (!target) return std::unexpected(std::move(target.error()));
+  const auto rows = (*source)->copy_into(target->path(), [] { return stop_signal != 0; });
+  if (!rows) return std::unexpected(rows.error());
+  const auto bytes = target->keep();
+  if (!bytes) return std::unexpected(bytes.error());
+  return Copied{*rows, *bytes};
+}
+
+int refuse_copy(const std::string& ledger, Error error) {
+  if (error.code == "stopped") {
+    refuse(0, error);
+    return 128 + stop_signal;
+  }
+  if (error.kind == Errc::conflict) return refuse(kExitRefused, error);
+  if (error.code == "ledger_unavailable" && !error.detail.empty() &&
+      error.retry_after.count() > 0) {
+    error.message = fmt::format("The ledger {} cannot be read: {}.", ledger, error.detail);
+  }
+  return refuse(kExitFailed, error);
+}
+
+// FILE and the ledger's path.
+Result<std::pair<std::string, std::string>> what_is_asked(std::vector<std::string> arguments) {
+  auto split = split_arguments(arguments);
+  if (!split) return std::unexpected(split.error());
+  const std::optional<std::string>& file = split->file;
+  if (!file) {
+    return fail(Errc::invalid, "usage", "backup needs a FILE, like clawdforge backup FILE.");
+  }
+  auto config = effective_config(std::move(split->flags));
+  if (!config) return std::unexpected(config.error());
+  auto path = sqlite_path(config->ledger);
+  if (!path) return std::unexpected(path.error());
+  return std::pair(*file, *path);
+}
+
+}  // namespace
+
+int backup(std::vector<std::string> arguments) {
+  if (wants_help(arguments)) return print_help();
+  const auto asked = what_is_asked(std::move(arguments));
+  if (!asked) return refuse(kExitUsage, asked.error());
+  const auto& [file, ledger] = *asked;
+  listen_for_signals();
+  const auto copied = copy(ledger, file);
+  if (!copied) return refuse_copy(ledger, copied.error());
+  fmt::print("{}: {} bytes, {} apps, {} sessions, {} runs\n", file, copied->bytes,
+             copied->rows.apps, copied->rows.sessions, copied->rows.runs);
+  return 0;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,115 @@
+#include "offline/verify_files.h"
+
+#include "offline/shelf_rows.h"
+#include "storage/disk/shelf.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr Check kUploadWithoutFile{"upload-file", "an upload's file is not there"};
+constexpr Check kUploadSize{"upload-size", "an upload's file has another size than its row says"};
+constexpr Check kFileWithoutUpload{"file-row",
+                                   "a file among the uploads has no row; the next start removes "
+                                   "it"};
+constexpr Check kSessionDirectory{"session-directory",
+                                  "a session's directory has no session; the next start removes "
+                                  "it"};
+constexpr Check kRunDirectory{"run-directory",
+                              "a run's directory has no run that is under way; the next start "
+                              "removes it"};
+
+// A gateway at work makes files before their rows, and removes them with graces in between:
+// what is younger than this may belong to something that is on its way.
+constexpr std::chrono::seconds kSettlingMax{60};
+
+class FileCheck {
+ public:
+  FileCheck(SqlDriver& driver, const std::string& data_dir, bool is_running, const Clock& clock,
+            Findings& findings)
+      : driver_(driver),
+        data_dir_(data_dir),
+        is_running_(is_running),
+        clock_(clock),
+        findings_(findings) {}
+
+  Result<void> run() {
+    for (const Check& check :
+         {kUploadWithoutFile, kUploadSize, kFileWithoutUpload, kSessionDirectory, kRunDirectory}) {
+      findings_.begin(check);
+    }
+    auto done = for_each_upload(driver_, unix_seconds(clock_.now()),
+                                [this](const UploadRow& row) { return see_upload(row); });
+    if (!done) return done;
+    done = visit_shelf(data_dir_, Shelf::uploads,
+                       [this](const ShelfEntry& entry) { return see_file(entry); });
+    if (!done) return done;
+    done = visit_shelf(data_dir_, Shelf::sessions,
+                       [this](const ShelfEntry& entry) { return see_session(entry); });
+    if (!done) return done;
+    return visit_shelf(data_dir_, Shelf::runs,
+                       [this](const ShelfEntry& entry) { return see_run(entry); });
+  }
+
+ private:
+  bool may_be_on_its_way(TimePoint changed_at) const {
+    return is_running_ && clock_.now() - changed_at < kSettlingMax;
+  }
+
+  Result<void> see_upload(const UploadRow& row) {
+    const auto look = look_at(data_dir_, Shelf::uploads, row.name);
+    if (!look) return std::unexpected(look.error());
+    const auto& file = *look;
+    if (file && file->size == row.size && !file->is_directory) return {};
+    // It may have expired, or its app been revoked, since the row was read.
+    const auto reading = upload_row(driver_, row.name);
+    if (!reading) return std::unexpected(reading.error());
+    const auto& again = *reading;
+    if (!again || again->expires_at <= unix_seconds(clock_.now())) return {};
+    findings_.note(file ? kUploadSize : kUploadWithoutFile, row.name);
+    return {};
+  }
+
+  Result<void> see_file(const ShelfEntry& entry) {
+    if (may_be_on_its_way(entry.changed_at)) return {};
+    const auto row = upload_row(driver_, entry.name);
+    if (!row) return std::unexpected(row.error());
+    if (!*row) findings_.note(kFileWithoutUpload, entry.name);
+    return {};
+  }
+
+  Result<void> see_session(const ShelfEntry& entry) {
+    if (may_be_on_its_way(entry.changed_at)) return {};
+    const auto is_known = has_session(driver_, entry.name);
+    if (!is_known) return std::unexpected(is_known.error());
+    if (!*is_known) findings_.note(kSessionDirectory, entry.name);
+    return {};
+  }
+
+  Result<void> see_run(const ShelfEntry& entry) {
+    if (may_be_on_its_way(entry.changed_at)) return {};
+    const auto reading = run_row(driver_, entry.name);
+    if (!reading) return std::unexpected(reading.error());
+    const auto& row = *reading;
+    if (row && is_running_) {
+      const auto ended_at = row->ended_at;
+      if (!ended_at || may_be_on_its_way(TimePoint(std::chrono::seconds(*ended_at)))) return {};
+    }
+    findings_.note(kRunDirectory, entry.name);
+    return {};
+  }
+
+  SqlDriver& driver_;
+  const std::string& data_dir_;
+  const bool is_running_;
+  const Clock& clock_;
+  Findings& findings_;
+};
+
+}  // namespace
+
+Result<void> verify_files(SqlDriver& driver, const std::string& data_dir, bool is_running,
+                          const Clock& clock, Findings& findings) {
+  return FileCheck(driver, data_dir, is_running, clock, findings).run();
+}
+
+}  // namespace clawdforge

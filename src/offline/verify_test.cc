@@ -1,0 +1,276 @@
+#include "offline/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ledger/core/ledger_fixture.h"
+
+namespace clawdforge {
+namespace {
+
+using Names = std::vector<std::string>;
+
+TimePoint at_second(std::int64_t second) { return TimePoint(std::chrono::seconds(second)); }
+
+// Events of one turn, the last of which closes it.
+JournalBlock block_of(std::int64_t first, std::int64_t last, std::int64_t turn, EventKind closing) {
+  JournalBlock block{.first_event_id = first,
+                     .last_event_id = last,
+                     .turn_index = turn,
+                     .at = at_second(200 + turn),
+                     .lines = {}};
+  for (std::int64_t id = first; id <= last; ++id) {
+    append_event_line(block.lines, {.id = id,
+                                    .turn_index = turn,
+                                    .kind = id == last ? closing : EventKind::update,
+                                    .json = "{\"text\":\"h\u00e9\"}"});
+  }
+  return block;
+}
+
+// A ledger with something of everything: "s1" is open and has three turns, the last of them
+// under way; "s2" is closed; there is a run of each state.
+class Verify : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    LedgerHouse house;
+    ASSERT_TRUE(house.open(path_));
+    Ledger& ledger = *house.ledger;
+    const auto done = [&](auto call) { ASSERT_TRUE(house.await(std::move(call))); };
+    done(ledger.begin_instance({"gone", "1", 1, at_second(50)}));
+    done(ledger.begin_instance({"here", "1", 2, at_second(100)}));
+    done(ledger.add_app(app_named("a")));
+    for (const char* id : {"s1", "s2"}) {
+      Session session;
+      session.id = id;
+      session.app = "a";
+      session.agent = "demo";
+      session.created_at = at_second(100);
+      done(ledger.add_session(session, {100, {}}, "here"));
+      done(ledger.note_agent(id, "agent-1", {4711, 9, "boot"}, "here",
+                             AuditEvent{"create", at_second(101), "{}"}));
+      SessionWrite write{
+          .session_id = id, .app = "a", .starts = {}, .blocks = {}, .ends = {}, .audit = {}};
+      write.starts = {{1, at_second(201)}, {2, at_second(202)}};
+      write.blocks = {block_of(1, 3, 1, EventKind::done), block_of(4, 6, 2, EventKind::failed)};
+      write.ends = {{1, "done", at_second(205), "end_turn", {}, Usage{1, 2, 3, 4}, 0.1},
+                    {2, "failed", at_second(206), "error", "agent_failed", Usage{5, 6, 7, 8}, 0.2}};
+      write.audit = {{"turn", at_second(205), "{}"}, {"turn", at_second(206), "{}"}};
+      done(ledger.write_session(write));
+    }
+    SessionWrite more{
+        .session_id = "s1", .app = "a", .starts = {}, .blocks = {}, .ends = {}, .audit = {}};
+    more.starts = {{3, at_second(203)}};
+    more.blocks = {block_of(7, 8, 3, EventKind::update)};
+    done(ledger.write_session(more));
+    done(ledger.close_session("s2", "closed", {"close", at_second(300), "{}"}, {}));
+    for (const char* id : {"r1", "r2"}) {
+      struct Run run{id, "a", "demo", "", 3, at_second(200), "here"};
+      done(ledger.add_run(run, {4712, 9, "boot"}));
+    }
+    RunEnd end;
+    end.run_id = "r1";
+    end.state = "succeeded";
+    end.outcome = "ok";
+    end.ended_at = at_second(210);
+    done(ledger.settle_run(end));
+    done(ledger.add_upload({sha256("file"), "a", 3, ".txt", at_second(1), at_second(999), "here"}));
+  }
+
+  void change(const std::string& sql) { OtherProgram(path_).run(sql); }
+
+  Findings verified(const std::set<std::string>& owners = {"here"}) {
+    Findings findings;
+    auto driver = SqliteDriver::open_to_read(path_, {});
+    EXPECT_TRUE(driver) << driver.error().message;
+    EXPECT_TRUE((*driver)->begin(Access::read));
+    EXPECT_TRUE(check_schema(**driver, path_));
+    EXPECT_EQ((*driver)->damage(1), Names{});
+    EXPECT_TRUE(verify_rows(**driver, owners, findings));
+    EXPECT_TRUE(verify_journals(**driver, findings));
+    return findings;
+  }
+
+  Names names(const std::set<std::string>& owners = {"here"}) {
+    Names names;
+    for (const Finding& finding : verified(owners).all()) names.emplace_back(finding.check.name);
+    std::ranges::sort(names);
+    return names;
+  }
+
+  TempDir dir_;
+  const std::string path_ = dir_.file("l.db");
+};
+
+TEST_F(Verify, FindsNothingInASoundLedger) {
+  EXPECT_EQ(names(), Names{});
+  EXPECT_GE(verified().checks(), 28);
+}
+
+TEST_F(Verify, FindsWorkWhoseGatewayIsGone) {
+  EXPECT_EQ(names({"another"}), (Names{"run-owner", "session-owner", "turn-owner"}));
+  change("UPDATE turns SET instance_id = NULL WHERE ended_at IS NULL");
+  EXPECT_EQ(names(), Names{"turn-owner"});
+}
+
+struct Broken {
+  std::string sql;
+  Names found;
+};
+
+TEST_F(Verify, FindsEachBrokenPromiseByItsName) {
+  const std::vector<Broken> all = {
+      {"UPDATE tokens SET ip_cidrs = 'nonsense'", {"token-row"}},
+      {"UPDATE sessions SET created_at = 'soon' WHERE session_id = 's1'", {"session-times"}},
+      {"UPDATE sessions SET closed_at = NULL WHERE session_id = 's2'", {"session-closed"}},
+      {"UPDATE sessions SET process_pid = 1, process_start = 1, process_boot_id = 'b' "
+       "WHERE session_id = 's2'",
+       {"session-process"}},
+      {"UPDATE sessions SET turn_count = 4 WHERE session_id = 's1'", {"session-turns"}},
+      {"UPDATE sessions SET output_tokens = output_tokens + 1", {"session-usage"}},
+      {"UPDATE sessions SET cost_usd = 0.31 WHERE session_id = 's2'", {"session-cost"}},
+      {"UPDATE sessions SET cost_usd = NULL WHERE session_id = 's2'", {"session-cost"}},
+      {"UPDATE sessions SET journal_bytes = journal_bytes - 1", {"session-journal-bytes"}},
+      {"UPDATE sessions SET last_event_id = 9 WHERE session_id = 's1'", {"session-last-event"}},
+      {"DELETE FROM sessions WHERE session_id = 's2'", {"journal-session", "turn-session"}},
+      {"UPDATE turns SET state = 'odd' WHERE session_id = 's2' AND turn_index = 1", {"turn-state"}},
+      {"UPDATE turns SET ended_at = NULL WHERE session_id = 's2' AND turn_index = 1",
+       {"turn-closed-early", "turn-end"}},
+      {"UPDATE turns SET state = 'done', code = NULL WHERE session_id = 's2' AND turn_index = 2",
+       {"turn-closing"}},
+      {"UPDATE turns SET code = 'x' WHERE session_id = 's2' AND turn_index = 1", {"turn-end"}},
+      {"UPDATE runs SET state = 'odd', outcome = 'x' WHERE run_id = 'r1'", {"run-state"}},
+      {"UPDATE runs SET state = 'running' WHERE run_id = 'r1'", {"run-end"}},
+      {"UPDATE runs SET outcome = 'timeout' WHERE run_id = 'r1'", {"run-end"}},
+      {"UPDATE uploads SET file_token_sha256 = 'XYZ'", {"upload-row"}},
+      {"UPDATE session_events SET event = 'odd' WHERE event_id = 1", {"audit-row"}},
+      {"UPDATE journal SET turn_index = 7 WHERE session_id = 's1' AND first_event_id = 7",
+       {"journal-block", "journal-turn"}},
+      {"UPDATE journal SET bytes = bytes + 1 WHERE session_id = 's1' AND first_event_id = 7; "
+       "UPDATE sessions SET journal_bytes = journal_bytes + 1 WHERE session_id = 's1'",
+       {"journal-block"}},
+      {"UPDATE journal SET last_event_id = 9 WHERE session_id = 's1' AND first_event_id = 7; "
+       "UPDATE sessions SET last_event_id = 9 WHERE session_id = 's1'",
+       {"journal-block"}},
+      {"UPDATE journal SET events = replace(events, '{\"text\"', '{\"text:')", {"journal-event"}},
+      {"UPDATE journal SET events = replace(events, '\"event\":\"done\"', "
+       "'\"event\":\"note\"') WHERE session_id = 's2'",
+       {"turn-unclosed"}},
+      {"UPDATE journal SET events = replace(events, '\"event\":\"update\"', "
+       "'\"event\":\"failed\"') WHERE session_id = 's2' AND first_event_id = 4",
+       {"turn-closed-twice"}},
+      {"UPDATE sessions SET input_tokens = 9223372036854775807; "
+       "UPDATE turns SET input_tokens = 9223372036854775807 WHERE session_id = 's1'",
+       {"session-usage"}},
+  };
+  for (const Broken& broken : all) {
+    const std::string kept = dir_.file("kept.db");
+    std::filesystem::copy_file(path_, kept);
+    change(broken.sql);
+    if (broken.sql.find("replace(") != std::string::npos) {
+      // A text of another length would be another finding.
+      change(
+          "UPDATE journal SET bytes = length(CAST(events AS BLOB)); UPDATE sessions SET "
+          "journal_bytes = (SELECT SUM(bytes) FROM journal "
+          "WHERE journal.session_id = sessions.session_id)");
+    }
+    EXPECT_EQ(names(), broken.found) << broken.sql;
+    std::filesystem::rename(kept, path_);
+  }
+}
+
+TEST_F(Verify, MissesNothingThatRetentionTookFromTheHead) {
+  const std::string less =
+      "DELETE FROM journal WHERE session_id = 's1' AND first_event_id = {}; UPDATE sessions SET "
+      "journal_bytes = (SELECT SUM(bytes) FROM journal "
+      "WHERE journal.session_id = sessions.session_id)";
+  change(fmt::format(fmt::runtime(less), 1));
+  EXPECT_EQ(names(), Names{}) << "retention takes the oldest";
+  change(fmt::format(fmt::runtime(less), 4));
+  EXPECT_EQ(names(), Names{});
+}
+
+TEST_F(Verify, FindsAHoleInTheMiddleOfAJournal) {
+  change(
+      "DELETE FROM journal WHERE session_id = 's1' AND first_event_id = 4; UPDATE sessions SET "
+      "journal_bytes = (SELECT SUM(bytes) FROM journal "
+      "WHERE journal.session_id = sessions.session_id)");
+  EXPECT_EQ(names(), (Names{"journal-hole", "turn-unclosed"}));
+}
+
+TEST_F(Verify, FindsSeveralThingsAndNamesAFewExamplesOfEach) {
+  change("UPDATE sessions SET turn_count = 9 WHERE session_id = 's1'");
+  for (int i = 0; i < 9; ++i) {
+    change(
+        fmt::format("INSERT INTO runs (run_id, app_name, agent, state, started_at) "
+                    "VALUES ('x{}', 'a', 'demo', 'odd', 1)",
+                    i));
+  }
+  EXPECT_EQ(names(), (Names{"run-end", "run-owner", "run-state", "session-turns"}));
+  for (const Finding& finding : verified().all()) {
+    if (finding.check.name == "session-turns") {
+      EXPECT_EQ(line_of(finding),
+                "finding session-turns: a session's count of turns is not that of its turns (s1)");
+    } else {
+      EXPECT_EQ(finding.count, 9) << finding.check.name;
+      EXPECT_TRUE(line_of(finding).ends_with(" (x0, x1, x2, x3, x4 and 4 more)"))
+          << line_of(finding);
+    }
+  }
+}
+
+TEST_F(Verify, PrintsWhatAnotherProgramWroteOnOneLine) {
+  Finding finding{{"name", "a sentence"}, 1, {"a\nb\x1b[2J\xc3"}};
+  EXPECT_EQ(line_of(finding), "finding name: a sentence (a\\x0ab\\x1b[2J\\xc3)");
+}
+
+TEST_F(Verify, ReadsMoreSessionsTurnsAndBlocksThanOnePageHolds) {
+  change(
+      "WITH RECURSIVE n(i) AS (SELECT 9 UNION ALL SELECT i + 1 FROM n WHERE i < 1300) "
+      "INSERT INTO journal SELECT 's1', i, i, 0, 300, 40, '' FROM n; "
+      "UPDATE journal SET events = '{\"id\":' || first_event_id || "
+      "',\"turn_index\":0,\"event\":\"update\",\"data\":{}}' || char(10) WHERE at = 300; "
+      "UPDATE journal SET bytes = length(events) WHERE at = 300; "
+      "UPDATE sessions SET last_event_id = 1300, journal_bytes = (SELECT SUM(bytes) FROM "
+      "journal WHERE journal.session_id = 's1') WHERE session_id = 's1'; "
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1300) "
+      "INSERT INTO sessions (session_id, app_name, agent, created_at) "
+      "SELECT 't' || i, 'a', 'demo', 1 FROM n");
+  EXPECT_EQ(names(), Names{});
+  change(
+      "DELETE FROM journal WHERE session_id = 's1' AND first_event_id = 1200; "
+      "UPDATE sessions SET journal_bytes = (SELECT SUM(bytes) FROM journal WHERE "
+      "journal.session_id = 's1') WHERE session_id = 's1'; "
+      "UPDATE journal SET session_id = 't999', first_event_id = 1 WHERE first_event_id = 1299");
+  const Names found = names();
+  EXPECT_EQ(std::ranges::count(found, "journal-hole"), 1);
+  EXPECT_EQ(std::ranges::count(found, "journal-block"), 1);
+}
+
+TEST_F(Verify, RefusesASchemaItDoesNotKnow) {
+  change("INSERT INTO schema_migrations VALUES (99, 'x', 1)");
+  auto driver = SqliteDriver::open_to_read(path_, {});
+  ASSERT_TRUE(driver);
+  const auto known = check_schema(**driver, "L");
+  ASSERT_FALSE(known);
+  EXPECT_TRUE(known.error().message.starts_with("The ledger L has schema 99"));
+  change("DELETE FROM schema_migrations WHERE number > 1");
+  EXPECT_FALSE(check_schema(**driver, "L"));
+}
+
+TEST_F(Verify, OpensWhatIsThereAndChangesNothing) {
+  auto driver = SqliteDriver::open_to_read(path_, {});
+  ASSERT_TRUE(driver);
+  EXPECT_FALSE((*driver)->execute("DELETE FROM runs"));
+  EXPECT_FALSE(SqliteDriver::open_to_read(dir_.file("none.db"), {}));
+  EXPECT_FALSE(std::filesystem::exists(dir_.file("none.db")));
+  EXPECT_FALSE(SqliteDriver::open_to_read(dir_.path(), {}));
+  OtherProgram(dir_.file("other.db")).run("CREATE TABLE t (x)");
+  const auto other = SqliteDriver::open_to_read(dir_.file("other.db"), {});
+  ASSERT_FALSE(other);
+  EXPECT_TRUE(other.error().message.ends_with("is not a ledger of clawdforge."));
+}
+
+}  // namespace
+}  // namespace clawdforge

@@ -1,0 +1,52 @@
+// What a Child shares with the Spawner: the pipes, and what is known of the tree. It lives
+// until both the Child and the Spawner's coroutines are done with it. Io thread only.
+#pragma once
+
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <optional>
+#include <string>
+
+#include "base/timer.h"
+#include "process/tree/child.h"
+#include "process/tree/launch.h"
+
+namespace clawdforge {
+
+struct Child::Parts {
+  using Stream = boost::asio::posix::basic_stream_descriptor<IoExecutor>;
+
+  Parts(IoExecutor executor, std::size_t tail_bytes_max);
+
+  // Takes the descriptors over. False, with some of them left in `launched`, when the
+  // system cannot watch one more.
+  [[nodiscard]] bool take(Launched& launched);
+
+  void let_go();
+  void close_input();
+  void note_exit(ExitStatus status);
+  void note_gone();
+
+  // Reads what there is of standard error, without waiting. False: that was the end.
+  bool drain_errors();
+  std::string_view error_tail() const;
+
+  pid_t pid = 0;
+  Stream pidfd;
+  OwnedDescriptor lifeline;
+  Stream input;
+  Stream output;
+  Stream errors;
+  Stream report;
+  std::optional<ExitStatus> exit_status;
+  bool is_reaped = false;  // the launcher: from then on its pid may be anybody's
+  bool is_gone = false;
+  std::int64_t begun_at = 0;    // in ticks as below, from before the launcher's start
+  std::int64_t start_time = 0;  // zero: not asked for yet
+  Timer changed;                // never expires; cancelled when one of the above is news
+
+ private:
+  const std::size_t tail_bytes_max_;
+  std::string tail_;  // may have some more than the tail before its end
+};
+
+}  // namespace clawdforge

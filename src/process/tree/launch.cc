@@ -1,0 +1,200 @@
+#include "process/tree/launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/refusals.h"
+
+extern "C" {  // which this header of glibc 2.36 forgets
+#include <sys/pidfd.h>
+}
+
+namespace clawdforge {
+
+namespace {
+
+// In the launcher, as src/launcher/order.h has them.
+constexpr int kOwnFile = 3;
+constexpr int kLifeline = 4;
+constexpr int kReport = 5;
+constexpr int kFirstUnused = 6;
+constexpr int kFirstOutOfTheWay = 10;
+
+std::unexpected<Error> refused(const char* what, int error) {
+  if (error == E2BIG) {
+    return fail(Errc::too_large, "arguments_too_large",
+                "The program's arguments and environment are too large.");
+  }
+  return no_resources(fmt::format("{}: {}", what, std::strerror(error)));
+}
+
+struct Pipe {
+  OwnedDescriptor ours;
+  OwnedDescriptor theirs;
+};
+
+enum class Direction { to_child, from_child };
+
+// Not open if the system has no more.
+Pipe make_pipe(Direction direction) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {};
+  const int ours = direction == Direction::to_child ? 1 : 0;
+  Pipe pipe{OwnedDescriptor(ends[ours]), OwnedDescriptor(ends[1 - ours])};
+  ::fcntl(pipe.ours.number(), F_SETFL, O_NONBLOCK);
+  pipe.theirs = move_out_of_the_way(std::move(pipe.theirs));
+  return pipe;
+}
+
+struct Pipes {
+  Pipe input = make_pipe(Direction::to_child);
+  Pipe output = make_pipe(Direction::from_child);
+  Pipe errors = make_pipe(Direction::from_child);
+  Pipe lifeline = make_pipe(Direction::to_child);
+  Pipe report = make_pipe(Direction::from_child);
+
+  bool are_open() const {
+    return input.theirs.is_open() && output.theirs.is_open() && errors.theirs.is_open() &&
+           lifeline.theirs.is_open() && report.theirs.is_open();
+  }
+};
+
+// Texts in the form that exec wants; they live as long as this.
+class TextArray {
+ public:
+  void add(std::string text) { texts_.push_back(std::move(text)); }
+  char* const* pointers() {
+    pointers_.clear();
+    for (std::string& text : texts_) pointers_.push_back(text.data());
+    pointers_.push_back(nullptr);
+    return pointers_.data();
+  }
+  bool has_zero_byte() const {
+    for (const std::string& text : texts_) {
+      if (text.find('\0') != text.npos) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<char*> pointers_;
+};
+
+TextArray arguments_of(const LaunchOptions& options, const ChildPlan& plan) {
+  TextArray arguments;
+  arguments.add("cf-launcher");
+  arguments.add(std::to_string(options.kill_grace.count()));
+  arguments.add(options.in_namespace ? "on" : "off");
+  arguments.add(options.descriptors_soft ? std::to_string(*options.descriptors_soft) : "-");
+  arguments.add(plan.working_dir);
+  for (const std::string& argument : plan.argv) arguments.add(argument);
+  return arguments;
+}
+
+// What happens in the child before its exec.
+class SpawnSteps {
+ public:
+  SpawnSteps(int launcher_file, const Pipes& pipes) {
+    ::posix_spawn_file_actions_init(&files_);
+    place(pipes.input.theirs.number(), STDIN_FILENO);
+    place(pipes.output.theirs.number(), STDOUT_FILENO);
+    place(pipes.errors.theirs.number(), STDERR_FILENO);
+    place(launcher_file, kOwnFile);
+    place(pipes.lifeline.theirs.number(), kLifeline);
+    place(pipes.report.theirs.number(), kReport);
+    note(::posix_spawn_file_actions_addclosefrom_np(&files_, kFirstUnused));
+
+    // Its own session: a signal to our process group, a terminal's or a KILL, must not
+    // take the launchers along. All signals are blocked until the launcher is in charge,
+    // and all are at their defaults, those too that we ignore.
+    ::posix_spawnattr_init(&attributes_);
+    note(::posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK));
+    sigset_t all;
+    sigfillset(&all);
+    note(::posix_spawnattr_setsigdefault(&attributes_, &all));
+    note(::posix_spawnattr_setsigmask(&attributes_, &all));
+  }
+  SpawnSteps(const SpawnSteps&) = delete;
+  SpawnSteps& operator=(const SpawnSteps&) = delete;
+  ~SpawnSteps() {
+    ::posix_spawnattr_destroy(&attributes_);
+    ::posix_spawn_file_actions_destroy(&files_);
+  }
+
+  int spawn(pid_t& pid, char* const* arguments, char* const* environment) const {
+    if (error_ != 0) return error_;
+    const std::string file = fmt::format("/proc/self/fd/{}", kOwnFile);
+    return ::posix_spawn(&pid, file.c_str(), &files_, &attributes_, arguments, environment);
+  }
+
+ private:
+  void place(int from, int to) { note(::posix_spawn_file_actions_adddup2(&files_, from, to)); }
+  void note(int error) {
+    if (error != 0) error_ = error;
+  }
+
+  posix_spawn_file_actions_t files_{};
+  posix_spawnattr_t attributes_{};
+  int error_ = 0;
+};
+
+}  // namespace
+
+std::unexpected<Error> no_resources(std::string detail) {
+  return fail_for_now(Errc::unavailable, "no_resources",
+                      "The system refuses another process at the moment.", std::chrono::seconds(2),
+                      std::move(detail));
+}
+
+OwnedDescriptor move_out_of_the_way(OwnedDescriptor low) {
+  if (!low.is_open() || low.number() >= kFirstOutOfTheWay) return low;
+  return OwnedDescriptor(::fcntl(low.number(), F_DUPFD_CLOEXEC, kFirstOutOfTheWay));
+}
+
+void abandon(Launched launched) {
+  // The program has a parent-death signal, and so has the first process of a namespace.
+  // The id is ours until we have waited for it, and a killed process does not keep us.
+  ::kill(launched.pid, SIGKILL);
+  while (::waitpid(launched.pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan) {
+  TextArray arguments = arguments_of(options, plan);
+  TextArray environment;
+  for (const auto& [name, value] : plan.environment) environment.add(name + "=" + value);
+  if (arguments.has_zero_byte() || environment.has_zero_byte()) {
+    return fail(Errc::invalid, "zero_byte", "A program's argument cannot hold a zero byte.");
+  }
+
+  Pipes pipes;
+  if (!pipes.are_open()) return refused("pipe", errno);
+  const SpawnSteps steps(options.launcher_file, pipes);
+  pid_t pid = 0;
+  const int error = steps.spawn(pid, arguments.pointers(), environment.pointers());
+  if (error != 0) return refused("posix_spawn", error);
+
+  Launched launched{.pid = pid,
+                    .pidfd = OwnedDescriptor(::pidfd_open(pid, 0)),
+                    .lifeline = std::move(pipes.lifeline.ours),
+                    .input = std::move(pipes.input.ours),
+                    .output = std::move(pipes.output.ours),
+                    .errors = std::move(pipes.errors.ours),
+                    .report = std::move(pipes.report.ours)};
+  if (!launched.pidfd.is_open()) {
+    const int reason = errno;
+    abandon(std::move(launched));
+    return refused("pidfd_open", reason);
+  }
+  return launched;
+}
+
+}  // namespace clawdforge

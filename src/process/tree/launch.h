@@ -1,0 +1,53 @@
+// Starting one launcher: pipes, posix_spawn, pidfd. No event loop here; what it gives are
+// plain descriptors, all closed on exec. posix_spawn shares our memory with the child
+// until its exec, so it costs the same whatever our size.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "process/tree/owned_descriptor.h"
+#include "process/tree/spawner.h"
+
+namespace clawdforge {
+
+struct LaunchOptions {
+  int launcher_file = -1;
+  bool in_namespace = false;
+  std::chrono::milliseconds kill_grace{0};
+  std::optional<std::uint64_t> descriptors_soft;
+};
+
+// A launcher that runs, and our ends of its pipes; those that we read and write do not
+// block. Whoever has it must reap it.
+struct Launched {
+  pid_t pid = 0;
+  OwnedDescriptor pidfd;
+  OwnedDescriptor lifeline;  // closing it ends the tree
+  OwnedDescriptor input;
+  OwnedDescriptor output;
+  OwnedDescriptor errors;
+  OwnedDescriptor report;
+};
+
+// With an empty argv the launcher only tries whether a program could be started.
+// Errc::unavailable "no_resources"; Errc::too_large "arguments_too_large".
+Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan);
+
+// The system refuses what a process needs; waiting helps.
+std::unexpected<Error> no_resources(std::string detail);
+
+// Ends a launcher at once, with what it has started so far, and reaps it. For one that
+// has only just been launched.
+void abandon(Launched launched);
+
+// The same open file under a number that is out of the way of those which the launcher
+// expects. Not open if there is none left.
+OwnedDescriptor move_out_of_the_way(OwnedDescriptor low);
+
+}  // namespace clawdforge

@@ -1,0 +1,303 @@
+#include "process/tree/spawner.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "base/task_group.h"
+#include "base/timer.h"
+#include "base/tokens.h"
+#include "process/tree/child_parts.h"
+#include "process/tree/launch.h"
+#include "process/tree/launcher_file.h"
+#include "process/tree/orphans.h"
+#include "process/tree/proc_entry.h"
+#include "process/tree/report.h"
+
+namespace clawdforge {
+
+namespace {
+
+using Parts = Child::Parts;
+
+// What is written to standard error while its last bytes are read is not waited for.
+constexpr int kLastDrains = 4;
+
+// Between two looks for what a killed launcher has left, each of which reaches one generation
+// further.
+constexpr std::chrono::milliseconds kOrphansLook(10);
+
+// How long a launcher may take that has nothing to do.
+constexpr std::chrono::milliseconds kTrialMax(10'000);
+
+bool becomes_readable(const OwnedDescriptor& descriptor) {
+  pollfd awaited = {descriptor.number(), POLLIN, 0};
+  const auto end = std::chrono::steady_clock::now() + kTrialMax;
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    const int ready = ::poll(&awaited, 1, static_cast<int>(left.count()));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+// Starts a launcher without a program and blocks until it is gone. The text says why it
+// did not work.
+std::expected<void, std::string> try_launcher(const LaunchOptions& options) {
+  ChildPlan nothing;
+  nothing.working_dir = "/";
+  auto launched = launch(options, nothing);
+  if (!launched) return std::unexpected(launched.error().detail);
+  std::array<char, kReportBytesMax> text{};
+  ssize_t size = -1;
+  if (becomes_readable(launched->report)) {
+    size = ::read(launched->report.number(), text.data(), text.size());
+  }
+  launched->lifeline.close();
+  const bool has_ended = size >= 0 && becomes_readable(launched->pidfd);
+  abandon(std::move(*launched));  // which reaps it, too
+  if (!has_ended) return std::unexpected("it does not answer");
+
+  std::string_view line(text.data(), static_cast<std::size_t>(size));
+  const auto report = parse_report(line.substr(0, line.find('\n')));
+  if (!report) return std::unexpected("it ended without a report");
+  const auto* not_started = std::get_if<NotStarted>(&report->status);
+  if (not_started == nullptr) return {};
+  return std::unexpected(fmt::format("{}: {}", report->step, std::strerror(not_started->error)));
+}
+
+}  // namespace
+
+class Spawner::Works {
+ public:
+  Works(IoExecutor executor, Options options, Log& log, OwnedDescriptor launcher_file)
+      : executor_(executor),
+        tail_bytes_max_(options.tail_bytes_max),
+        log_(log),
+        launcher_file_(std::move(launcher_file)),
+        launch_options_{.launcher_file = launcher_file_.number(),
+                        .in_namespace = false,
+                        .kill_grace = options.kill_grace,
+                        .descriptors_soft = options.descriptors_soft},
+        group_(executor) {}
+
+  void adopt(Orphans orphans) { orphans_ = std::make_unique<Orphans>(std::move(orphans)); }
+  Result<void> try_out(PidNamespace wanted);
+  Result<std::unique_ptr<Child>> spawn(const ChildPlan& plan);
+  Task<void> stop();
+
+  bool uses_namespaces() const { return launch_options_.in_namespace; }
+  std::size_t alive() const { return trees_.size(); }
+
+ private:
+  std::expected<void, std::string> try_once();
+  Task<void> watch(std::shared_ptr<Parts> parts);
+  Task<void> read_report(std::shared_ptr<Parts> parts);
+  Task<void> drain(std::shared_ptr<Parts> parts);
+  void suspect(std::int64_t begun_at);
+  Task<void> end_orphans();
+  std::set<pid_t> launchers() const;
+  void note_report(Parts& parts, std::string_view line);
+
+  const IoExecutor executor_;
+  const std::size_t tail_bytes_max_;
+  Log& log_;
+  const OwnedDescriptor launcher_file_;
+  LaunchOptions launch_options_;
+  std::set<std::shared_ptr<Parts>> trees_;
+  std::unique_ptr<Orphans> orphans_;  // none: they are not adopted
+  bool is_stopping_ = false;
+  TaskGroup group_;
+};
+
+std::expected<void, std::string> Spawner::Works::try_once() {
+  const std::int64_t begun_at = ticks_since_boot();
+  auto tried = try_launcher(launch_options_);
+  // One that does not answer was killed. What it has left is looked for with the first tree's end.
+  if (!tried && orphans_) orphans_->suspect(begun_at);
+  return tried;
+}
+
+Result<void> Spawner::Works::try_out(PidNamespace wanted) {
+  if (wanted != PidNamespace::off) {
+    launch_options_.in_namespace = true;
+    const auto tried = try_once();
+    if (tried) {
+      log_.info("each agent gets a PID namespace of its own");
+      return {};
+    }
+    if (wanted == PidNamespace::on) {
+      return fail(
+          Errc::unavailable, "no_pid_namespace",
+          fmt::format("The system allows no PID namespace for the agents ({}); pid_namespace = "
+                      "\"auto\" does without.",
+                      tried.error()));
+    }
+    log_.info("agents run without PID namespaces", {{"reason", tried.error()}});
+    launch_options_.in_namespace = false;
+  }
+  const auto tried = try_once();
+  if (tried) return {};
+  return fail(Errc::unavailable, "no_launcher",
+              fmt::format("The launcher of the agents does not run ({}).", tried.error()));
+}
+
+Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
+  assert(!plan.argv.empty());
+  if (is_stopping_) {
+    return fail(Errc::unavailable, "draining", "The gateway is shutting down.");
+  }
+  const std::int64_t begun_at = ticks_since_boot();
+  auto launched = launch(launch_options_, plan);
+  if (!launched) {
+    // It may have been abandoned, like the one below.
+    if (launched.error().kind == Errc::unavailable) suspect(begun_at);
+    return std::unexpected(std::move(launched).error());
+  }
+  auto parts = std::make_shared<Parts>(executor_, tail_bytes_max_);
+  if (!parts->take(*launched)) {
+    abandon(std::move(*launched));
+    suspect(begun_at);
+    return no_resources("epoll refuses a descriptor");
+  }
+  parts->begun_at = begun_at;
+  trees_.insert(parts);
+  group_.spawn(watch(parts));
+  group_.spawn(drain(parts));
+  return std::make_unique<Child>(std::move(parts));
+}
+
+// From the start of a tree to its end.
+Task<void> Spawner::Works::watch(std::shared_ptr<Parts> parts) {
+  auto reporting = read_report(parts);
+  co_await std::move(reporting);
+  siginfo_t end{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(parts->pidfd.native_handle()), &end,
+                  WEXITED | WNOHANG) == 0 &&
+         end.si_pid == 0) {
+    co_await parts->pidfd.async_wait(Parts::Stream::wait_read, kAwait);
+  }
+  parts->is_reaped = true;
+  // It ends by itself only after its tree.
+  if (end.si_code != CLD_EXITED) {
+    log_.warn("a launcher was killed", {{"pid", parts->pid}, {"signal", end.si_status}});
+    if (orphans_) orphans_->suspect(parts->begun_at);
+  }
+  if (orphans_ && orphans_->are_suspected()) {
+    auto ending = end_orphans();
+    co_await std::move(ending);
+  }
+  trees_.erase(parts);
+  parts->note_gone();
+}
+
+// Of a launcher that we have killed ourselves.
+void Spawner::Works::suspect(std::int64_t begun_at) {
+  if (!orphans_) return;
+  orphans_->suspect(begun_at);
+  group_.spawn(end_orphans());
+}
+
+// Whose orphans they are cannot be told, so several of these at a time do the same work; no
+// look is interrupted by another.
+Task<void> Spawner::Works::end_orphans() {
+  const auto end = std::chrono::steady_clock::now() + kOrphansEndMax;
+  std::int64_t ended = 0;
+  Timer pause(executor_);
+  while (true) {
+    const Orphans::Look found = orphans_->look(launchers());
+    ended += static_cast<std::int64_t>(found.ended);
+    if (found.is_over()) break;
+    if (std::chrono::steady_clock::now() >= end) {
+      log_.warn("processes that a launcher has left do not end",
+                {{"processes", static_cast<std::int64_t>(found.left)}});
+      break;
+    }
+    pause.expires_after(kOrphansLook);
+    co_await pause.async_wait(kAwait);
+  }
+  if (ended > 0) log_.info("processes that a launcher has left were ended", {{"processes", ended}});
+}
+
+std::set<pid_t> Spawner::Works::launchers() const {
+  std::set<pid_t> all;
+  for (const auto& parts : trees_) {
+    if (!parts->is_reaped) all.insert(parts->pid);
+  }
+  return all;
+}
+
+Task<void> Spawner::Works::read_report(std::shared_ptr<Parts> parts) {
+  std::array<char, kReportBytesMax> text{};
+  std::size_t size = 0;
+  while (true) {
+    const ssize_t count =
+        ::read(parts->report.native_handle(), text.data() + size, text.size() - size);
+    if (count > 0) size += static_cast<std::size_t>(count);
+    const std::string_view all(text.data(), size);
+    const bool is_over = count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+    if (is_over || all.contains('\n')) {
+      note_report(*parts, all.substr(0, all.find('\n')));
+      co_return;
+    }
+    if (count < 0) co_await parts->report.async_wait(Parts::Stream::wait_read, kAwait);
+  }
+}
+
+void Spawner::Works::note_report(Parts& parts, std::string_view line) {
+  // What the program said last is there when its end is known.
+  for (int i = 0; i < kLastDrains && parts.drain_errors(); ++i) {
+  }
+  const auto report = parse_report(line);
+  if (report && !report->step.empty()) {
+    log_.debug("a program was not started",
+               {{"step", report->step},
+                {"error", std::strerror(std::get<NotStarted>(report->status).error)}});
+  }
+  parts.note_exit(report ? report->status : ExitStatus(Unknown{}));
+}
+
+Task<void> Spawner::Works::drain(std::shared_ptr<Parts> parts) {
+  while (parts->drain_errors() && !parts->is_gone) {
+    co_await parts->errors.async_wait(Parts::Stream::wait_read, kAwait);
+  }
+}
+
+Task<void> Spawner::Works::stop() {
+  is_stopping_ = true;
+  for (const auto& parts : trees_) parts->let_go();
+  auto joining = group_.join();
+  co_await std::move(joining);
+}
+
+Result<std::unique_ptr<Spawner>> Spawner::make(IoExecutor executor, Options options, Log& log) {
+  auto launcher_file = make_launcher_file();
+  if (!launcher_file) return std::unexpected(std::move(launcher_file).error());
+  auto works = std::make_unique<Works>(executor, options, log, std::move(*launcher_file));
+  if (options.adopts_orphans) {
+    auto orphans = Orphans::adopt();
+    if (!orphans) return std::unexpected(std::move(orphans).error());
+    works->adopt(std::move(*orphans));
+  }
+  const auto tried = works->try_out(options.pid_namespace);
+  if (!tried) return std::unexpected(tried.error());
+  return std::unique_ptr<Spawner>(new Spawner(std::move(works)));
+}
+
+Spawner::Spawner(std::unique_ptr<Works> works) : works_(std::move(works)) {}
+Spawner::~Spawner() = default;
+
+Result<std::unique_ptr<Child>> Spawner::spawn(const ChildPlan& plan) { return works_->spawn(plan); }
+bool Spawner::uses_namespaces() const { return works_->uses_namespaces(); }
+std::size_t Spawner::alive() const { return works_->alive(); }
+Task<void> Spawner::stop() { return works_->stop(); }
+
+}  // namespace clawdforge

@@ -1,0 +1,162 @@
+#include "quota/apps.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace clawdforge {
+namespace {
+
+constexpr std::size_t kAppsMax = 10'000;
+constexpr std::string_view kTokenPrefix = "cf_";
+
+}  // namespace
+
+std::size_t Apps::ByFirstBytes::operator()(const Digest& digest) const {
+  std::size_t hash = 0;
+  std::memcpy(&hash, digest.data(), sizeof hash);
+  return hash;
+}
+
+Apps::Apps(Ledger& ledger, const Clock& clock, IdSource& ids, Log& log)
+    : ledger_(ledger), clock_(clock), ids_(ids), log_(log) {}
+
+Apps::Table::iterator Apps::find_by_name(std::string_view name) {
+  return std::ranges::find_if(by_digest_,
+                              [&](const auto& entry) { return entry.second.app->name == name; });
+}
+
+Async<void> Apps::reload() {
+  auto rows = co_await ledger_.apps();
+  if (!rows) co_return std::unexpected(rows.error());
+  Table fresh;
+  for (App& row : rows->apps) {
+    Known known;
+    known.last_used_at = row.last_used_at;
+    // A use that is not in the ledger yet must outlive the exchange of tables.
+    if (const auto old = by_digest_.find(row.token_digest);
+        old != by_digest_.end() && !old->second.is_noted) {
+      known.last_used_at = old->second.last_used_at;
+      known.is_noted = false;
+    }
+    const Digest digest = row.token_digest;
+    known.app = std::make_shared<const App>(std::move(row));
+    fresh.insert_or_assign(digest, std::move(known));
+  }
+  by_digest_ = std::move(fresh);
+  std::vector<std::string> unreadable;
+  for (const UnreadableApp& row : rows->unreadable) {
+    unreadable.push_back(row.name);
+    if (std::ranges::find(unreadable_, row.name) != unreadable_.end()) continue;
+    log_.warn("an app's row cannot be understood, so its token does not work",
+              {{"app", std::string_view(row.name)}, {"why", std::string_view(row.reason)}});
+  }
+  unreadable_ = std::move(unreadable);
+  co_return Result<void>{};
+}
+
+std::shared_ptr<const App> Apps::find(std::string_view token) {
+  if (!token.starts_with(kTokenPrefix)) return nullptr;
+  const auto found = by_digest_.find(sha256(token));
+  if (found == by_digest_.end()) return nullptr;
+  Known& known = found->second;
+  // The ledger keeps seconds: a second use within one changes nothing.
+  const TimePoint now = clock_.now();
+  if (!known.last_used_at || unix_seconds(*known.last_used_at) != unix_seconds(now)) {
+    known.last_used_at = now;
+    known.is_noted = false;
+  }
+  return known.app;
+}
+
+Async<MintedToken> Apps::mint(NewApp request) {
+  if (by_digest_.size() >= kAppsMax) {
+    co_return fail(Errc::conflict, "too_many_apps",
+                   "The gateway has all the apps it can know; revoke one first.");
+  }
+  MintedToken minted;
+  minted.token = ids_.token(kTokenPrefix);
+  minted.app = App{.name = std::move(request.name),
+                   .token_digest = sha256(minted.token.reveal()),
+                   .ip_cidrs = std::move(request.ip_cidrs),
+                   .event_format = request.event_format,
+                   .sessions_max = request.sessions_max,
+                   .runs_max = request.runs_max,
+                   .created_at = clock_.now(),
+                   .last_used_at = std::nullopt};
+  auto added = co_await ledger_.add_app(minted.app);
+  if (!added) co_return std::unexpected(added.error());
+  Known known;
+  known.app = std::make_shared<const App>(minted.app);
+  by_digest_.insert_or_assign(minted.app.token_digest, std::move(known));
+  co_return minted;
+}
+
+Async<MintedToken> Apps::rotate(std::string name) {
+  MintedToken minted;
+  minted.token = ids_.token(kTokenPrefix);
+  const Digest digest = sha256(minted.token.reveal());
+  auto rotated = co_await ledger_.rotate_app(name, digest);
+  if (!rotated) co_return std::unexpected(rotated.error());
+  // The row may be one that another program has just added, and memory has not seen.
+  auto known = find_by_name(name);
+  if (known == by_digest_.end()) {
+    auto reloaded = co_await reload();
+    if (!reloaded) co_return std::unexpected(reloaded.error());
+    known = find_by_name(name);
+    if (known == by_digest_.end()) {
+      co_return fail(Errc::not_found, "token_not_found", "There is no token of this name.");
+    }
+    minted.app = *known->second.app;
+    co_return minted;
+  }
+  auto entry = by_digest_.extract(known);
+  minted.app = *entry.mapped().app;
+  minted.app.token_digest = digest;
+  entry.key() = digest;
+  entry.mapped().app = std::make_shared<const App>(minted.app);
+  by_digest_.insert(std::move(entry));
+  co_return minted;
+}
+
+Async<void> Apps::revoke(std::string name) {
+  const TimePoint now = clock_.now();
+  auto removed = co_await ledger_.remove_app(name, now);
+  if (!removed) co_return std::unexpected(removed.error());
+  if (const auto known = find_by_name(name); known != by_digest_.end()) by_digest_.erase(known);
+  co_return Result<void>{};
+}
+
+std::vector<App> Apps::list() const {
+  std::vector<App> apps;
+  apps.reserve(by_digest_.size());
+  for (const auto& [digest, known] : by_digest_) {
+    apps.push_back(*known.app);
+    apps.back().last_used_at = known.last_used_at;
+  }
+  std::ranges::sort(apps, {}, &App::name);
+  return apps;
+}
+
+Async<void> Apps::note_uses() {
+  std::vector<AppUse> uses;
+  for (auto& [digest, known] : by_digest_) {
+    if (known.is_noted || !known.last_used_at) continue;
+    uses.push_back({known.app->name, *known.last_used_at});
+    known.is_noted = true;
+  }
+  if (uses.empty()) co_return Result<void>{};
+  auto kept = uses;
+  auto noted = co_await ledger_.note_use(std::move(uses));
+  if (noted) co_return Result<void>{};
+  for (const AppUse& use : kept) {
+    if (const auto known = find_by_name(use.name); known != by_digest_.end()) {
+      known->second.is_noted = false;
+    }
+  }
+  co_return std::unexpected(noted.error());
+}
+
+bool Apps::is_current(const App& app) const { return by_digest_.contains(app.token_digest); }
+
+}  // namespace clawdforge

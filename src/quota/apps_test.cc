@@ -1,0 +1,132 @@
+#include "quota/apps.h"
+
+#include <gtest/gtest.h>
+
+#include "base/run_to_end.h"
+#include "ledger/rows/sql_ledger.h"
+
+namespace clawdforge {
+namespace {
+
+class AppsTest : public ::testing::Test {
+ protected:
+  AppsTest()
+      : log_(LogLevel::error, LogFormat::json), clock_(TimePoint(std::chrono::hours(500'000))) {
+    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", log_, metrics_));
+    apps_ = std::make_unique<Apps>(*ledger_, clock_, ids_, log_);
+  }
+
+  Result<MintedToken> mint(const std::string& name) {
+    NewApp fresh;
+    fresh.name = name;
+    return run_to_end(io_, apps_->mint(std::move(fresh)));
+  }
+
+  IoContext io_{1};
+  Log log_;
+  Metrics metrics_;
+  ManualClock clock_;
+  CountingIds ids_;
+  std::unique_ptr<SqlLedger> ledger_;
+  std::unique_ptr<Apps> apps_;
+};
+
+TEST_F(AppsTest, AMintedTokenWorksAtOnceAndAfterARestart) {
+  const auto minted = mint("one");
+  ASSERT_TRUE(minted);
+  ASSERT_NE(apps_->find(minted->token.reveal()), nullptr);
+  Apps after(*ledger_, clock_, ids_, log_);
+  EXPECT_EQ(after.find(minted->token.reveal()), nullptr);
+  ASSERT_TRUE(run_to_end(io_, after.reload()));
+  ASSERT_NE(after.find(minted->token.reveal()), nullptr);
+  EXPECT_EQ(after.find(minted->token.reveal())->name, "one");
+}
+
+TEST_F(AppsTest, NothingElseWorks) {
+  const auto minted = mint("one");
+  const std::string token(minted->token.reveal());
+  for (const std::string& other : {std::string(), std::string("cf_"), token + "x",
+                                   token.substr(0, token.size() - 1), token.substr(3)}) {
+    EXPECT_EQ(apps_->find(other), nullptr) << other;
+  }
+}
+
+TEST_F(AppsTest, ANameIsTakenOnce) {
+  ASSERT_TRUE(mint("one"));
+  const auto again = mint("one");
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, "name_taken");
+}
+
+TEST_F(AppsTest, RotatingExchangesTheTokenAndKeepsTheRest) {
+  const auto old = mint("one");
+  const auto fresh = run_to_end(io_, apps_->rotate("one"));
+  ASSERT_TRUE(fresh);
+  EXPECT_EQ(apps_->find(old->token.reveal()), nullptr);
+  ASSERT_NE(apps_->find(fresh->token.reveal()), nullptr);
+  EXPECT_EQ(fresh->app.created_at, old->app.created_at);
+  EXPECT_EQ(run_to_end(io_, apps_->rotate("two")).error().code, "token_not_found");
+}
+
+TEST_F(AppsTest, RotatingFindsARowThatMemoryHasNotSeen) {
+  Apps other(*ledger_, clock_, ids_, log_);
+  NewApp fresh;
+  fresh.name = "elsewhere";
+  ASSERT_TRUE(run_to_end(io_, other.mint(std::move(fresh))));
+  const auto rotated = run_to_end(io_, apps_->rotate("elsewhere"));
+  ASSERT_TRUE(rotated);
+  EXPECT_NE(apps_->find(rotated->token.reveal()), nullptr);
+}
+
+TEST_F(AppsTest, ARevokedTokenStopsAndItsNameIsFree) {
+  const auto minted = mint("one");
+  ASSERT_TRUE(run_to_end(io_, apps_->revoke("one")));
+  EXPECT_EQ(apps_->find(minted->token.reveal()), nullptr);
+  EXPECT_EQ(run_to_end(io_, apps_->revoke("one")).error().code, "token_not_found");
+  EXPECT_TRUE(mint("one"));
+}
+
+TEST_F(AppsTest, AHeldAppOutlivesItsRevocation) {
+  const auto minted = mint("one");
+  const auto held = apps_->find(minted->token.reveal());
+  ASSERT_TRUE(run_to_end(io_, apps_->revoke("one")));
+  EXPECT_EQ(held->name, "one");
+}
+
+TEST_F(AppsTest, UsesReachTheLedgerWhenNotedNotWhenTheyHappen) {
+  const auto minted = mint("one");
+  apps_->find(minted->token.reveal());
+  EXPECT_EQ(apps_->list().front().last_used_at, clock_.now());
+  EXPECT_FALSE(run_to_end(io_, ledger_->apps())->apps.front().last_used_at);
+  ASSERT_TRUE(run_to_end(io_, apps_->note_uses()));
+  const auto kept = run_to_end(io_, ledger_->apps())->apps.front().last_used_at;
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(unix_seconds(*kept), unix_seconds(clock_.now()));
+}
+
+TEST_F(AppsTest, AReloadKeepsAUseThatIsNotNotedYet) {
+  const auto minted = mint("one");
+  apps_->find(minted->token.reveal());
+  ASSERT_TRUE(run_to_end(io_, apps_->reload()));
+  EXPECT_EQ(apps_->list().front().last_used_at, clock_.now());
+}
+
+TEST_F(AppsTest, WhatCouldNotBeNotedIsTriedAgain) {
+  const auto minted = mint("one");
+  apps_->find(minted->token.reveal());
+  ledger_->stop();
+  EXPECT_FALSE(run_to_end(io_, apps_->note_uses()));
+  EXPECT_FALSE(run_to_end(io_, apps_->note_uses())) << "the use was forgotten";
+}
+
+TEST_F(AppsTest, AFailedRevocationLeavesTheTokenWorking) {
+  const auto minted = mint("one");
+  ledger_->stop();
+  const auto revoked = run_to_end(io_, apps_->revoke("one"));
+  ASSERT_FALSE(revoked);
+  EXPECT_EQ(revoked.error().kind, Errc::unavailable);
+  EXPECT_NE(apps_->find(minted->token.reveal()), nullptr);
+}
+
+}  // namespace
+}  // namespace clawdforge

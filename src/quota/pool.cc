@@ -1,0 +1,118 @@
+#include "quota/pool.h"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+
+#include "base/refusals.h"
+#include "base/tokens.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::chrono::seconds kFullRetryAfter{2};
+
+}  // namespace
+
+Slot::Slot(Pool& pool, std::string app)
+    : pool_(pool), app_(std::move(app)), settled_(pool.executor_) {
+  settled_.expires_at(Timer::time_point::max());
+}
+
+Slot::~Slot() { pool_.leave(*this); }
+
+Task<void> Slot::settled() {
+  while (state_ == State::waiting) co_await settled_.async_wait(kAwait);
+}
+
+void Slot::withdraw() {
+  if (state_ == State::waiting) pool_.settle(*this, State::withdrawn);
+}
+
+Pool::Pool(IoExecutor executor, Options options, Gauge& running, Gauge& waiting)
+    : executor_(executor), options_(options), shown_running_(running), shown_waiting_(waiting) {}
+
+Pool::~Pool() { assert(running_ == 0 && waiting_ == 0); }
+
+Result<std::unique_ptr<Slot>> Pool::enter(std::string app, std::optional<std::int64_t> app_max) {
+  Share& share = shares_[app];
+  const std::size_t held = share.running + share.waiting.size();
+  if (app_max && held >= static_cast<std::size_t>(*app_max)) {
+    return fail_for_now(Errc::over_quota, "too_many_runs",
+                        "This app has as many runs under way as it may have; wait for one to end.",
+                        kFullRetryAfter);
+  }
+  if (running_ >= options_.slots_max && waiting_ >= options_.waiting_max && !make_room_for(share)) {
+    forget_idle();
+    return full();
+  }
+  std::unique_ptr<Slot> slot(new Slot(*this, std::move(app)));
+  share.waiting.push_back(slot.get());
+  ++waiting_;
+  serve_waiting();
+  return slot;
+}
+
+std::unexpected<Error> Pool::full() {
+  return fail_for_now(Errc::unavailable, "queue_full",
+                      "Too many are waiting already; try again later.", kFullRetryAfter);
+}
+
+// One greedy app must not keep the others out of the queue.
+bool Pool::make_room_for(const Share& newcomer) {
+  const auto greediest = std::ranges::max_element(
+      shares_, {}, [](const auto& entry) { return entry.second.waiting.size(); });
+  if (greediest == shares_.end()) return false;
+  if (greediest->second.waiting.size() <= newcomer.waiting.size() + 1) return false;
+  settle(*greediest->second.waiting.back(), Slot::State::displaced);
+  return true;
+}
+
+// Takes a waiting slot out of the queue.
+void Pool::settle(Slot& slot, Slot::State state) {
+  assert(slot.state_ == Slot::State::waiting);
+  slot.state_ = state;
+  shares_.at(slot.app_).waiting.remove(&slot);
+  --waiting_;
+  slot.settled_.cancel();
+  show();
+}
+
+void Pool::serve_waiting() {
+  while (running_ < options_.slots_max && waiting_ > 0) {
+    const auto has_none_waiting = [](const Share& share) { return share.waiting.empty(); };
+    const auto next = std::ranges::min_element(shares_, {}, [&](const auto& entry) {
+      const Share& share = entry.second;
+      return std::tuple(has_none_waiting(share), share.running, share.served);
+    });
+    Share& share = next->second;
+    ++share.running;
+    share.served = ++served_;
+    ++running_;
+    settle(*share.waiting.front(), Slot::State::granted);
+  }
+  forget_idle();
+  show();
+}
+
+void Pool::leave(Slot& slot) {
+  if (slot.state_ == Slot::State::waiting) settle(slot, Slot::State::withdrawn);
+  if (slot.state_ == Slot::State::granted) {
+    --shares_.at(slot.app_).running;
+    --running_;
+  }
+  serve_waiting();
+}
+
+// Who was served when matters only while somebody waits; so names do not pile up.
+void Pool::forget_idle() {
+  if (waiting_ > 0) return;
+  std::erase_if(shares_, [](const auto& entry) { return entry.second.running == 0; });
+}
+
+void Pool::show() {
+  shown_running_.set(static_cast<std::int64_t>(running_));
+  shown_waiting_.set(static_cast<std::int64_t>(waiting_));
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,149 @@
+#include "quota/pool.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <deque>
+#include <vector>
+
+namespace clawdforge {
+namespace {
+
+struct PoolTest : ::testing::Test {
+  Pool make(std::size_t slots, std::size_t waiting) {
+    return Pool(io.get_executor(), {slots, waiting}, running, waiting_gauge);
+  }
+
+  IoContext io{1};
+  Gauge running;
+  Gauge waiting_gauge;
+};
+
+TEST_F(PoolTest, GrantsAtOnceWhileThereIsRoomAndThenInOrder) {
+  Pool pool = make(2, 8);
+  auto first = pool.enter("a", {});
+  auto second = pool.enter("a", {});
+  auto third = pool.enter("a", {});
+  auto fourth = pool.enter("a", {});
+  EXPECT_TRUE((*first)->is_granted());
+  EXPECT_TRUE((*second)->is_granted());
+  EXPECT_FALSE((*third)->is_granted());
+  EXPECT_EQ(running.value(), 2);
+  EXPECT_EQ(waiting_gauge.value(), 2);
+  second->reset();
+  EXPECT_TRUE((*third)->is_granted());
+  EXPECT_FALSE((*fourth)->is_granted());
+}
+
+TEST_F(PoolTest, AnAppWithManyWaitingDelaysAnotherAppsFirstByNoMoreThanOneRun) {
+  Pool pool = make(2, 64);
+  std::deque<std::unique_ptr<Slot>> greedy;
+  for (int i = 0; i < 52; ++i) greedy.push_back(std::move(*pool.enter("greedy", {})));
+  auto modest = pool.enter("modest", {});
+  EXPECT_FALSE((*modest)->is_granted());
+  greedy.pop_front();
+  EXPECT_TRUE((*modest)->is_granted());
+}
+
+TEST_F(PoolTest, TwoAppsTakeTurnsOnOnePlaceAlsoWhenOneComesBackEachTime) {
+  Pool pool = make(1, 64);
+  std::vector<std::unique_ptr<Slot>> greedy;
+  for (int i = 0; i < 4; ++i) greedy.push_back(std::move(*pool.enter("greedy", {})));
+  auto modest = std::move(*pool.enter("modest", {}));
+  greedy[0].reset();
+  ASSERT_TRUE(modest->is_granted());
+  auto again = std::move(*pool.enter("modest", {}));
+  modest.reset();
+  EXPECT_TRUE(greedy[1]->is_granted());
+  EXPECT_FALSE(again->is_granted());
+  greedy[1].reset();
+  EXPECT_TRUE(again->is_granted());
+}
+
+TEST_F(PoolTest, RefusesAtTheAppsOwnLimitWhatRunsAndWhatWaits) {
+  Pool pool = make(1, 64);
+  auto first = pool.enter("a", 2);
+  auto second = pool.enter("a", 2);
+  auto third = pool.enter("a", 2);
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().kind, Errc::over_quota);
+  EXPECT_EQ(third.error().code, "too_many_runs");
+  EXPECT_TRUE(pool.enter("b", 2));
+}
+
+TEST_F(PoolTest, AFullQueueRefusesTheAppThatFilledIt) {
+  Pool pool = make(1, 2);
+  auto runs = pool.enter("a", {});
+  auto waits = pool.enter("a", {});
+  auto waits_too = pool.enter("a", {});
+  auto refused = pool.enter("a", {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "queue_full");
+  EXPECT_EQ(refused.error().kind, Errc::unavailable);
+  EXPECT_GT(refused.error().retry_after.count(), 0);
+}
+
+TEST_F(PoolTest, AFullQueueMakesRoomForAnAppThatHasLess) {
+  Pool pool = make(1, 2);
+  auto runs = pool.enter("greedy", {});
+  auto waits = pool.enter("greedy", {});
+  auto newest = pool.enter("greedy", {});
+  auto modest = pool.enter("modest", {});
+  ASSERT_TRUE(modest);
+  EXPECT_TRUE((*newest)->is_displaced());
+  EXPECT_FALSE((*waits)->is_displaced());
+  EXPECT_EQ(pool.waiting(), 2u);
+  auto third_app = pool.enter("third", {});
+  EXPECT_FALSE(third_app) << "one each is fair: nobody is displaced for it";
+}
+
+TEST_F(PoolTest, WithoutAQueueNobodyWaits) {
+  Pool pool = make(1, 0);
+  auto runs = pool.enter("a", {});
+  EXPECT_TRUE((*runs)->is_granted());
+  EXPECT_FALSE(pool.enter("b", {}));
+}
+
+TEST_F(PoolTest, WithdrawingFreesThePlaceInTheQueueButNotAGrantedOne) {
+  Pool pool = make(1, 1);
+  auto runs = std::move(*pool.enter("a", {}));
+  auto waits = std::move(*pool.enter("a", {}));
+  waits->withdraw();
+  EXPECT_EQ(pool.waiting(), 0u);
+  auto next = std::move(*pool.enter("a", {}));
+  runs->withdraw();
+  EXPECT_TRUE(runs->is_granted());
+  runs.reset();
+  EXPECT_TRUE(next->is_granted());
+  EXPECT_FALSE(waits->is_granted());
+}
+
+// Whatever comes and goes: never more than allowed, nobody forgotten, no place lost.
+RC_GTEST_FIXTURE_PROP(PoolTest, KeepsItsBoundsAndLosesNoPlace, ()) {
+  const auto slots = *rc::gen::inRange<std::size_t>(1, 4);
+  const auto queue = *rc::gen::inRange<std::size_t>(0, 6);
+  Pool pool = make(slots, queue);
+  std::vector<std::unique_ptr<Slot>> held;
+  const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1000));
+  for (const int step : steps) {
+    if (step % 3 != 0 || held.empty()) {
+      auto slot = pool.enter(std::string(1, static_cast<char>('a' + step % 4)), {});
+      if (slot) held.push_back(std::move(*slot));
+    } else if (step % 2 == 0) {
+      held.erase(held.begin() + step % static_cast<int>(held.size()));
+    } else {
+      held[static_cast<std::size_t>(step) % held.size()]->withdraw();
+    }
+    std::size_t granted = 0;
+    for (const auto& slot : held) granted += slot->is_granted() ? 1 : 0;
+    RC_ASSERT(granted == pool.running());
+    RC_ASSERT(pool.running() <= slots);
+    RC_ASSERT(pool.waiting() <= queue);
+    RC_ASSERT(pool.waiting() == 0 || pool.running() == slots);
+  }
+  held.clear();
+  RC_ASSERT(pool.running() == 0 && pool.waiting() == 0);
+}
+
+}  // namespace
+}  // namespace clawdforge

@@ -1,0 +1,141 @@
+#include "sessions/live_turn.h"
+
+#include <utility>
+
+#include "base/tokens.h"
+#include "transcript/simple_events.h"
+
+namespace clawdforge {
+using std::chrono::steady_clock;
+
+namespace {
+
+// Where `text` can be cut so that at most `bytes_max` bytes and no half character remain.
+std::size_t cut_at(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text.size();
+  std::size_t end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+  return end;
+}
+
+std::string joined(const std::vector<std::string>& events, std::size_t bytes) {
+  std::string out;
+  out.reserve(bytes + events.size() + 2);
+  out += '[';
+  for (const std::string& event : events) {
+    if (out.size() > 1) out += ',';
+    out += event;
+  }
+  out += ']';
+  return out;
+}
+
+std::string stop_reason_of(const AgentFailure& failure) {
+  return failure.kind == Errc::timed_out ? "timeout" : "error";
+}
+
+}  // namespace
+
+LiveTurn::LiveTurn(IoExecutor executor, std::int64_t turn_index, TurnRequest asked,
+                   std::vector<Attachment> files)
+    : index(turn_index),
+      request(std::move(asked)),
+      attachments(std::move(files)),
+      begun(steady_clock::now()),
+      patience(steady_clock::time_point::max()),
+      changed(executor),
+      deadline_(executor),
+      answered_(executor) {
+  answered_.expires_at(Timer::time_point::max());
+}
+
+void LiveTurn::start_deadline(std::move_only_function<void()> on_deadline) {
+  deadline_.expires_at(request.received + request.timeout);
+  deadline_.async_wait(
+      [on_deadline = std::move(on_deadline)](boost::system::error_code error) mutable {
+        if (!error) on_deadline();
+      });
+}
+
+void LiveTurn::collect(const AgentEvent& event) {
+  if (!event.text.empty() && !is_text_truncated_) {
+    const std::size_t room = kAnswerTextBytesMax - text_.size();
+    const std::size_t end = cut_at(event.text, room);
+    text_.append(event.text, 0, end);
+    is_text_truncated_ = end < event.text.size();
+  }
+  if (!is_collecting_ || is_events_truncated_) return;
+  if (events_bytes_ + event.json.size() > kAnswerEventsBytesMax) {
+    is_events_truncated_ = true;
+    return;
+  }
+  events_bytes_ += event.json.size();
+  events_.push_back(event.json);
+}
+
+void LiveTurn::forget_events() {
+  events_ = {};
+  events_bytes_ = 0;
+  is_events_truncated_ = true;
+}
+
+void LiveTurn::stop_collecting() {
+  is_collecting_ = false;
+  events_ = {};
+  events_bytes_ = 0;
+}
+
+std::size_t LiveTurn::held_bytes() const {
+  if (is_over_) return outcome_.events.size() + outcome_.text.size();
+  return events_bytes_ + text_.size();
+}
+
+void LiveTurn::give(Result<TurnOutcome> outcome) {
+  if (std::exchange(is_answered_, true)) return;
+  answer_ = std::move(outcome);
+  deadline_.cancel();
+  answered_.cancel();
+}
+
+Task<void> LiveTurn::wait() {
+  while (!is_answered_) co_await answered_.async_wait(kAwait);
+}
+
+const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end,
+                                      std::optional<AgentFailure> failure) {
+  is_over_ = true;
+  TurnOutcome& outcome = outcome_;
+  outcome.turn_index = index;
+  if (end) {
+    outcome.usage = end->usage;
+    outcome.cost_usd = end->cost_usd;
+    outcome.stop_reason = std::move(end->stop_reason);
+    if (!failure) failure = std::move(end->failure);
+  }
+  if (stop == TurnStop::cancelled) {
+    failure.reset();  // whatever the agent made of it
+    outcome.stop_reason = "cancelled";
+  }
+  if (failure) {
+    outcome.stop_reason = stop_reason_of(*failure);
+  } else if (!outcome.stop_reason) {
+    outcome.stop_reason = "cancelled";
+  }
+  outcome.failure = std::move(failure);
+  if (is_collecting_) {
+    outcome.events = request.format == EventFormat::simple ? simple_events(events_)
+                                                           : joined(events_, events_bytes_);
+    events_ = {};
+    events_bytes_ = 0;
+  }
+  outcome.is_events_truncated = is_events_truncated_;
+  outcome.text = std::move(text_);
+  outcome.is_text_truncated = is_text_truncated_;
+  outcome.is_resumed = is_resumed;
+  outcome.error_tail = std::move(error_tail);
+  outcome.duration = std::chrono::floor<std::chrono::milliseconds>(steady_clock::now() - begun);
+  changed.cancel();
+  return outcome;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,102 @@
+#include "sessions/permissions.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "json/json_members.h"
+
+namespace clawdforge {
+namespace {
+
+// The narrowest option that says yes or no: "always" is not ours to say.
+std::optional<std::string> option_for(const PermissionQuestion& question, bool allows) {
+  const std::array<std::string_view, 2> kinds =
+      allows ? std::array<std::string_view, 2>{"allow_once", "allow_always"}
+             : std::array<std::string_view, 2>{"reject_once", "reject_always"};
+  for (const std::string_view kind : kinds) {
+    for (const PermissionOption& option : question.options) {
+      if (option.kind == kind) return option.option_id;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(const Decision& decision) {
+  if (!decision.option_id) return "cancelled";
+  return decision.is_allowed ? "allow" : "deny";
+}
+
+}  // namespace
+
+Decision choice_of(bool allows, const PermissionQuestion& question) {
+  return {.is_allowed = allows, .option_id = option_for(question, allows)};
+}
+
+std::optional<Decision> rule_for(PermissionMode mode, const PermissionQuestion& question) {
+  switch (mode) {
+    case PermissionMode::approve_all:
+      return choice_of(true, question);
+    case PermissionMode::approve_reads:
+      return choice_of(question.kind == "read" || question.kind == "search", question);
+    case PermissionMode::deny_all:
+      return choice_of(false, question);
+    case PermissionMode::ask:
+      break;
+  }
+  return std::nullopt;
+}
+
+Decision decided(const PermissionQuestion& question) {
+  const auto chosen =
+      std::ranges::find(question.options, question.answer, &PermissionOption::option_id);
+  const bool allows = chosen != question.options.end() && chosen->kind.starts_with("allow");
+  return {.is_allowed = allows, .option_id = question.answer};
+}
+
+std::string question_json(std::string_view id, std::int64_t turn_index, std::int64_t asked_at,
+                          std::optional<std::int64_t> expires_at,
+                          const PermissionQuestion& question) {
+  std::string out = "{";
+  append_member(out, "id", id);
+  append_member(out, "turn_index", turn_index);
+  append_member(out, "title", question.title);
+  append_member(out, "kind", question.kind);
+  append_name(out, "options");
+  out += '[';
+  for (const PermissionOption& option : question.options) {
+    out += out.back() == '[' ? "{" : ",{";
+    append_member(out, "option_id", option.option_id);
+    append_member(out, "name", option.name);
+    append_member(out, "kind", option.kind);
+    out += '}';
+  }
+  out += ']';
+  append_member(out, "asked_at", asked_at);
+  append_member(out, "expires_at", expires_at);
+  return out;
+}
+
+std::string resolution_json(std::string_view id, const Decision& decision, std::string_view by) {
+  std::string out = "{";
+  append_member(out, "id", id);
+  append_member(out, "decision", name_of(decision));
+  append_member(out, "option_id", decision.option_id);
+  append_member(out, "by", by);
+  out += '}';
+  return out;
+}
+
+std::string audit_json(std::string_view id, const PermissionQuestion& question,
+                       const Decision& decision, std::string_view by, PermissionMode mode) {
+  std::string out = "{";
+  append_member(out, "id", id);
+  append_member(out, "kind", question.kind);
+  append_member(out, "decision", name_of(decision));
+  append_member(out, "by", by);
+  append_member(out, "mode", clawdforge::name_of(mode));
+  out += '}';
+  return out;
+}
+
+}  // namespace clawdforge

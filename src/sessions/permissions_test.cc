@@ -1,0 +1,69 @@
+#include "sessions/permissions.h"
+
+#include <gtest/gtest.h>
+
+namespace clawdforge {
+namespace {
+
+PermissionQuestion question(const std::string& kind) {
+  return {.ask_id = "0",
+          .title = "say \"hi\"",
+          .kind = kind,
+          .options = {{"always", "Always", "allow_always"},
+                      {"yes", "Yes", "allow_once"},
+                      {"no", "No", "reject_once"}},
+          .is_answered = false,
+          .answer = {}};
+}
+
+std::string chosen(PermissionMode mode, const PermissionQuestion& asked) {
+  const auto decision = rule_for(mode, asked);
+  return decision ? decision->option_id.value_or("cancelled") : "ask";
+}
+
+TEST(Permissions, TheModeDecides) {
+  using enum PermissionMode;
+  for (const char* kind : {"read", "search"}) {
+    EXPECT_EQ(chosen(approve_reads, question(kind)), "yes");
+    EXPECT_EQ(chosen(deny_all, question(kind)), "no");
+  }
+  for (const char* kind : {"edit", "delete", "move", "execute", "fetch", "think", "other", ""}) {
+    EXPECT_EQ(chosen(approve_reads, question(kind)), "no") << kind;
+    EXPECT_EQ(chosen(approve_all, question(kind)), "yes") << kind;
+    EXPECT_EQ(chosen(ask, question(kind)), "ask") << kind;
+  }
+}
+
+TEST(Permissions, TheNarrowestOptionIsTaken) {
+  PermissionQuestion only_always = question("edit");
+  only_always.options = {{"for-ever", "Always", "allow_always"}, {"never", "No", "reject_always"}};
+  EXPECT_EQ(chosen(PermissionMode::approve_all, only_always), "for-ever");
+  EXPECT_EQ(chosen(PermissionMode::deny_all, only_always), "never");
+}
+
+TEST(Permissions, AQuestionWithoutTheOptionIsCancelled) {
+  PermissionQuestion only_yes = question("edit");
+  only_yes.options = {{"yes", "Yes", "allow_once"}, {"odd", "Odd", "something_new"}};
+  const Decision decision = rule_for(PermissionMode::deny_all, only_yes).value();
+  EXPECT_FALSE(decision.is_allowed);
+  EXPECT_FALSE(decision.option_id);
+  EXPECT_EQ(resolution_json("p", decision, "rule"),
+            R"({"id":"p","decision":"cancelled","option_id":null,"by":"rule"})");
+}
+
+TEST(Permissions, AreTold) {
+  EXPECT_EQ(question_json("p-1", 3, 1700000000, 1700000120, question("edit")),
+            R"({"id":"p-1","turn_index":3,"title":"say \"hi\"","kind":"edit","options":[)"
+            R"({"option_id":"always","name":"Always","kind":"allow_always"},)"
+            R"({"option_id":"yes","name":"Yes","kind":"allow_once"},)"
+            R"({"option_id":"no","name":"No","kind":"reject_once"}],)"
+            R"("asked_at":1700000000,"expires_at":1700000120)");
+  const Decision decision = rule_for(PermissionMode::approve_all, question("edit")).value();
+  EXPECT_EQ(resolution_json("p-1", decision, "rule"),
+            R"({"id":"p-1","decision":"allow","option_id":"yes","by":"rule"})");
+  EXPECT_EQ(audit_json("p-1", question("edit"), decision, "rule", PermissionMode::approve_all),
+            R"({"id":"p-1","kind":"edit","decision":"allow","by":"rule","mode":"approve_all"})");
+}
+
+}  // namespace
+}  // namespace clawdforge

@@ -1,0 +1,108 @@
+// SessionJournal numbers what happens in one session and brings it to the ledger. An idle
+// writer writes at once; what comes while it writes goes together into the next commit, so
+// a lively turn costs few of them. Nothing counts as having happened before its commit:
+// whoever answers a caller waits for committed() first, and readers get what is committed from
+// the feed. Belongs to a LiveSession; io thread.
+//
+// That a turn has begun is the one thing that waits for company, for a moment: the turn of a
+// quick agent then costs one commit instead of two.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/task_group.h"
+#include "base/timer.h"
+#include "ledger/rows/ledger.h"
+#include "sessions/feed.h"
+
+namespace clawdforge {
+
+// How long the beginning of a turn may wait to be written.
+inline constexpr std::chrono::milliseconds kTurnStartDelayMax{2};
+// How much one row holds, unless a single event is larger, and how much one commit.
+inline constexpr std::size_t kJournalBlockBytesMax = 256 * 1024;
+inline constexpr std::size_t kJournalCommitBytesMax = 4 * 1024 * 1024;
+// How long an answer waits for its commit. Longer than it takes to see that the ledger is stuck.
+inline constexpr std::chrono::seconds kJournalPatienceMax{12};
+// With more than this waiting to be written, the agent is not read.
+inline constexpr std::size_t kJournalWaitingBytesMax = 8 * 1024 * 1024;
+
+class SessionJournal {
+ public:
+  // `tasks` runs the writer and outlives the journal, as all that is handed in.
+  SessionJournal(IoExecutor executor, TaskGroup& tasks, Ledger& ledger, const Clock& clock,
+                 Log& log, std::shared_ptr<Feed> feed, std::string session_id, std::string app);
+  SessionJournal(const SessionJournal&) = delete;
+  SessionJournal& operator=(const SessionJournal&) = delete;
+
+  void begin_turn(std::int64_t index, bool is_urgent);
+  void append(std::int64_t turn_index, EventKind kind, std::string json);
+  void note(AuditEvent event);
+  void settle_turn(TurnSettled settled);
+
+  // Given to an event, whether it is committed or not.
+  std::int64_t last_event_id() const { return last_event_id_; }
+
+  // Returns when all until now is committed. An error: the ledger did not take it; it is
+  // tried again for as long as the session is here; or it does not answer: "ledger_stalled".
+  Async<void> committed();
+  // Returns when there is room for more.
+  Task<void> room();
+
+  bool is_idle() const { return !is_writing_; }
+  // With what is in the ledger's hands and not committed.
+  std::size_t waiting_bytes() const { return waiting_.bytes + writing_bytes_; }
+  // Why the last attempt failed; none: it went well.
+  const std::optional<Error>& failure() const { return failure_; }
+  Task<void> idle();
+  // Tries once more at most what the ledger does not take.
+  void give_up();
+
+ private:
+  struct Waiting {
+    SessionWrite write;
+    // For each end and each line of the audit the last event given before it: it is written
+    // with that event, or a crash in between would show one without the other.
+    std::vector<std::int64_t> ends_behind;
+    std::vector<std::int64_t> audit_behind;
+    std::size_t bytes = 0;
+    bool is_urgent = false;
+    bool is_empty() const;
+  };
+
+  void wake_writer(bool is_urgent);
+  Task<void> write();
+  SessionWrite take_batch();
+
+  const IoExecutor executor_;
+  TaskGroup& tasks_;
+  Ledger& ledger_;
+  const Clock& clock_;
+  Log& log_;
+  const std::shared_ptr<Feed> feed_;
+  const std::string session_id_;
+  const std::string app_;
+  std::int64_t last_event_id_;
+  Waiting waiting_;
+  std::size_t writing_bytes_ = 0;  // of the batch that is being written
+  std::uint64_t given_ = 0;        // how many things were handed in
+  std::uint64_t committed_ = 0;    // how many of them are in the ledger
+  std::uint64_t attempts_ = 0;     // to write, whatever came of them
+  std::optional<Error> failure_;   // of the last attempt
+  bool is_writing_ = false;
+  bool gives_up_ = false;
+  bool is_lost_ = false;  // it gave up: nothing is kept any more
+  Timer pause_;           // of the writer
+  Timer changed_;         // something was committed, or failed
+};
+
+}  // namespace clawdforge

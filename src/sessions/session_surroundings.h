@@ -1,0 +1,44 @@
+// What the sessions of a gateway work with, and what their settings are: made once, shared
+// by all of them. Each thing in it outlives them.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "agent/core/agents.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "ledger/rows/ledger.h"
+#include "storage/work/acpx_records.h"
+#include "storage/work/session_dirs.h"
+#include "uploads/uploads.h"
+
+namespace clawdforge {
+
+struct SessionSurroundings {
+  IoExecutor executor;
+  Ledger& ledger;
+  Agents& agents;
+  Uploads& uploads;
+  SessionDirs& dirs;
+  AcpxRecords& acpx_records;
+  const Clock& clock;
+  IdSource& ids;
+  Log& log;
+  Metrics& metrics;
+  std::string instance_id;
+};
+
+struct SessionOptions {
+  SessionLimits limits;
+  std::size_t agents_max = 0;
+  PermissionMode permission_mode = PermissionMode::approve_reads;
+  std::chrono::milliseconds cancel_grace{};
+  std::chrono::seconds start_max{};       // to wait for a place when a session is made
+  std::chrono::seconds first_sign_max{};  // from a prompt to the agent's first word
+  std::chrono::seconds permission_timeout{};
+  std::size_t reader_bytes_max = 0;  // how far a reader may fall behind
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,508 @@
+#include "sessions/sessions.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/listening.h"
+#include "base/refusals.h"
+#include "base/tokens.h"
+#include "json/json_members.h"
+
+namespace clawdforge {
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t kPlaceQueueMax = 1'024;  // starts of agents that wait for a place
+constexpr std::chrono::seconds kRestartWait{5};
+
+std::unexpected<Error> shutting_down() {
+  return fail_for_now(Errc::unavailable, "interrupted", "The gateway is shutting down.",
+                      kRestartWait);
+}
+
+std::unexpected<Error> not_found() {
+  return fail(Errc::not_found, "session_not_found", "There is no such session.");
+}
+
+std::unexpected<Error> closed() {
+  return fail(Errc::gone, "session_closed", "The session is closed.");
+}
+
+std::unexpected<Error> error_from(const AgentFailure& failure) {
+  return fail_for_now(failure.kind, failure.code, failure.sentence, failure.retry_after);
+}
+
+AuditEvent creation(const Session& session, TimePoint now) {
+  AuditEvent event{.event = "create", .at = now, .meta = "{"};
+  append_member(event.meta, "agent", session.agent);
+  append_member(event.meta, "model", unless_empty(session.model));
+  event.meta += '}';
+  return event;
+}
+
+}  // namespace
+
+Sessions::Sessions(Surroundings surroundings, Options options)
+    : around_(std::move(surroundings)),
+      options_(options),
+      places_(around_.executor, {options.agents_max, kPlaceQueueMax},
+              around_.metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
+              around_.metrics.gauge("clawdforge_agents_waiting",
+                                    "Sessions that wait for a place "
+                                    "for their agent.")),
+      tasks_(around_.executor),
+      house_{.around = around_,
+             .options = options_,
+             .tasks = tasks_,
+             .places = places_,
+             .lines_skipped =
+                 around_.metrics.counter("clawdforge_agent_lines_skipped_total",
+                                         "Lines of sessions' agents that were no message."),
+             .make_room = [this] { make_room(); },
+             .on_quiet = [this](const LiveSession& quiet) { forget(quiet); }} {}
+
+Sessions::~Sessions() = default;
+
+Sessions::Entry Sessions::entry_of(std::string_view id) const {
+  const auto found = live_.find(id);
+  return found == live_.end() ? nullptr : found->second;
+}
+
+Sessions::Entry Sessions::entry_for(Session session) {
+  if (auto known = entry_of(session.id)) return known;
+  const std::string id = session.id;
+  auto feed = feed_for(session);
+  auto entry = std::make_shared<LiveSession>(house_, std::move(feed), std::move(session));
+  live_.emplace(id, entry);
+  return entry;
+}
+
+// Another one may have taken its place already.
+void Sessions::forget(const LiveSession& quiet) {
+  const auto found = live_.find(quiet.id());
+  if (found != live_.end() && found->second.get() == &quiet) live_.erase(found);
+}
+
+Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest request,
+                                Departure* departure) {
+  if (is_stopping_) co_return shutting_down();
+  const AgentSpec* const spec = around_.agents.find(request.agent);
+  if (spec == nullptr) {
+    auto error = fail(Errc::invalid, "unknown_agent",
+                      fmt::format("There is no such agent; there are: {}.",
+                                  fmt::join(around_.agents.names(), ", ")));
+    error.error().fields = {
+        {"agent", fmt::format("must be one of {}", fmt::join(around_.agents.names(), ", "))}};
+    co_return error;
+  }
+  Session session;
+  session.id = around_.ids.uuid();
+  session.app = app->name;
+  session.agent = request.agent;
+  session.meta = std::move(request.meta);
+  session.created_at = around_.clock.now();
+  session.model = std::move(request.model);
+  session.system = std::move(request.system);
+  session.effort = std::move(request.effort);
+  session.mcp_servers = std::move(request.mcp_servers);
+  session.permission_mode =
+      request.permission_mode.value_or(spec->permission_mode.value_or(options_.permission_mode));
+  SessionLimits limits = options_.limits;
+  if (app->sessions_max) limits.open_max_per_app = app->sessions_max;
+  auto adding = around_.ledger.add_session(session, limits, around_.instance_id);
+  auto added = co_await std::move(adding);
+  if (!added) {
+    if (may_be_kept(added.error())) drop_again(session.id);
+    co_return std::unexpected(added.error());
+  }
+  if (is_stopping_) {
+    auto withdrawing = around_.ledger.drop_session(session.id);
+    const auto withdrawn = co_await std::move(withdrawing);
+    if (!withdrawn) co_return std::unexpected(withdrawn.error());
+    co_return shutting_down();
+  }
+
+  const Entry live = entry_for(session);
+  auto starting = start_first(live, departure);
+  auto started = co_await std::move(starting);
+  if (started) co_return session;
+  auto ending = end_for_good(session.id, live->session().agent_session_id);
+  co_await std::move(ending);
+  if (was_begun(started.error())) around_.dirs.remove(session.id);
+  auto dropping = around_.ledger.drop_session(session.id);
+  const auto dropped = co_await std::move(dropping);
+  if (!dropped) {
+    around_.log.warn("the row of a session that did not start could not be removed yet",
+                     {{"session", std::string_view(session.id)},
+                      {"why", std::string_view(dropped.error().detail)}});
+    drop_again(session.id);
+  }
+  co_return std::unexpected(started.error());
+}
+
+Async<void> Sessions::start_first(Entry live, Departure* departure) {
+  Timer deadline(around_.executor);
+  deadline.expires_after(options_.start_max);
+  deadline.async_wait([weak = std::weak_ptr(live)](boost::system::error_code error) {
+    const auto late = weak.lock();
+    if (late && !error && !late->has_place()) late->interrupt();
+  });
+  const Listening listening(departure, [weak = std::weak_ptr(live)] {
+    if (const auto unwanted = weak.lock()) unwanted->interrupt();
+  });
+  // The row as it was written is what the audit's line is about.
+  auto starting = live->start(creation(live->session(), around_.clock.now()));
+  const auto failure = co_await std::move(starting);
+  if (failure && is_stopping_) co_return shutting_down();
+  if (failure && live->is_ending()) co_return closed();
+  if (failure) co_return error_from(*failure);
+  if (departure != nullptr && departure->has_happened()) {
+    co_return fail(Errc::gone, "cancelled", "The caller hung up before the session was made.");
+  }
+  co_return Result<void>{};
+}
+
+Async<Session> Sessions::own(std::string app, std::string id) {
+  auto finding = around_.ledger.find_session(std::move(id));
+  auto found = co_await std::move(finding);
+  if (!found && found.error().kind != Errc::not_found) co_return std::unexpected(found.error());
+  if (!found || found->app != app) co_return not_found();
+  co_return std::move(*found);
+}
+
+// The turn has its place in the session's queue.
+Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app, std::string id,
+                                                  TurnRequest request) {
+  auto owning = own(app->name, id);
+  auto session = co_await std::move(owning);
+  if (!session) co_return std::unexpected(session.error());
+  if (session->closed_at) co_return closed();
+  std::vector<Attachment> attachments;
+  if (!request.files.empty()) {
+    auto finding = around_.uploads.find(app->name, request.files);
+    auto found = co_await std::move(finding);
+    if (!found) co_return std::unexpected(found.error());
+    attachments = std::move(*found);
+  }
+  if (!entry_of(id)) {
+    // Now all of it: it will be started. And it may have been at work, and come to rest,
+    // since its row was read: then its events and turns have higher numbers by now.
+    auto loading = around_.ledger.load_session(id);
+    session = co_await std::move(loading);
+    if (!session) co_return std::unexpected(session.error());
+    if (session->closed_at) co_return closed();
+  }
+  if (is_stopping_) co_return shutting_down();
+  const std::int64_t turns_given = session->turn_count;
+  const Entry live = entry_for(std::move(*session));
+  co_return live->enqueue(std::move(request), std::move(attachments), turns_given);
+}
+
+Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, std::string id,
+                                  TurnRequest request, Departure* departure) {
+  auto accepting = accept(std::move(app), id, std::move(request));
+  auto accepted = co_await std::move(accepting);
+  if (!accepted) co_return std::unexpected(accepted.error());
+  const std::shared_ptr<LiveTurn> turn = std::move(*accepted);
+  const Listening listening(departure, [live = entry_of(id), turn] {
+    if (live) live->leave(turn);
+  });
+  auto waiting = turn->wait();
+  co_await std::move(waiting);
+  co_return turn->take();
+}
+
+Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::string id,
+                                        TurnRequest request) {
+  auto accepting = accept(std::move(app), id, std::move(request));
+  const auto accepted = co_await std::move(accepting);
+  if (!accepted) co_return std::unexpected(accepted.error());
+  (*accepted)->stop_collecting();
+  // Nothing has been told of this turn yet: it has only just been accepted.
+  const Entry live = entry_of(id);
+  auto feed = feed_for(live->session());
+  TurnStream stream{.turn_index = (*accepted)->index,
+                    .reader = std::make_unique<EventReader>(
+                        around_.executor, around_.ledger, std::move(feed), std::move(id),
+                        live->last_event_id(), options_.reader_bytes_max, false)};
+  // Whoever is told that it was accepted may come back for its end, also after a restart.
+  auto keeping = live->kept();
+  const auto kept = co_await std::move(keeping);
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return stream;
+}
+
+std::shared_ptr<Feed> Sessions::feed_for(const Session& session) {
+  std::weak_ptr<Feed>& place = feeds_[session.id];
+  auto feed = place.lock();
+  if (!feed) {
+    feed = std::make_shared<Feed>(session.last_event_id, options_.reader_bytes_max);
+    if (are_tails_over_) feed->end(FeedEnd::shutdown);
+    place = feed;
+  }
+  return feed;
+}
+
+void Sessions::end_feed(const std::string& id, FeedEnd reason) {
+  const auto found = feeds_.find(id);
+  if (found == feeds_.end()) return;
+  if (const auto feed = found->second.lock()) feed->end(reason);
+  feeds_.erase(found);
+}
+
+void Sessions::poke_readers() {
+  for (const auto& [id, place] : feeds_) {
+    if (const auto feed = place.lock()) feed->poke();
+  }
+}
+
+void Sessions::end_tails() {
+  are_tails_over_ = true;
+  for (const auto& [id, place] : feeds_) {
+    if (const auto feed = place.lock()) feed->end(FeedEnd::shutdown);
+  }
+}
+
+Async<std::unique_ptr<EventReader>> Sessions::read_events(std::string app, std::string id,
+                                                          std::int64_t after) {
+  auto owning = own(std::move(app), id);
+  const auto session = co_await std::move(owning);
+  if (!session) co_return std::unexpected(session.error());
+  auto feed = feed_for(*session);
+  // What was committed while the row was on its way is in the feed already.
+  if (after > std::max(session->last_event_id, feed->last_event_id())) {
+    auto error = fail(Errc::invalid, "validation_failed", "after is beyond the newest event.");
+    error.error().fields = {{"after", "is beyond the newest event"}};
+    co_return error;
+  }
+  if (session->closed_at && !entry_of(id)) feed->end(FeedEnd::closed);
+  co_return std::make_unique<EventReader>(around_.executor, around_.ledger, std::move(feed),
+                                          std::move(id), after, options_.reader_bytes_max, true);
+}
+
+Async<bool> Sessions::cancel(std::string app, std::string id) {
+  auto owning = own(std::move(app), id);
+  const auto session = co_await std::move(owning);
+  if (!session) co_return std::unexpected(session.error());
+  if (session->closed_at) co_return closed();
+  const Entry live = entry_of(id);
+  if (!live || !live->cancel()) co_return false;
+  auto keeping = live->kept();
+  const auto kept = co_await std::move(keeping);
+  if (!kept) co_return std::unexpected(kept.error());
+  co_return true;
+}
+
+Async<std::vector<OpenQuestion>> Sessions::questions(std::string app, std::string id) {
+  auto owning = own(std::move(app), id);
+  const auto session = co_await std::move(owning);
+  if (!session) co_return std::unexpected(session.error());
+  const Entry live = entry_of(id);
+  if (!live || session->closed_at) co_return std::vector<OpenQuestion>{};
+  co_return live->questions().open();
+}
+
+Async<void> Sessions::answer(std::string app, std::string id, std::string question_id,
+                             PermissionChoice choice) {
+  auto owning = own(std::move(app), id);
+  const auto session = co_await std::move(owning);
+  if (!session) co_return std::unexpected(session.error());
+  if (session->closed_at) co_return closed();
+  const Entry live = entry_of(id);
+  if (!live) co_return fail(Errc::not_found, "permission_not_found", "There is no such question.");
+  auto answered = live->questions().answer(question_id, choice);
+  if (!answered) co_return answered;
+  auto keeping = live->kept();
+  co_return co_await std::move(keeping);
+}
+
+SessionView Sessions::view_of(Session session) const {
+  const Entry live = entry_of(session.id);
+  const bool is_open = !session.closed_at;
+  // One that was given a moment ago may still be on its way into the row.
+  if (is_open && live) {
+    session.turn_count = std::max(session.turn_count, live->session().turn_count);
+  }
+  return {.session = std::move(session),
+          .is_live = is_open && live && live->is_live(),
+          .is_busy = is_open && live && live->is_busy()};
+}
+
+Async<SessionView> Sessions::find(std::string app, std::string id) {
+  auto owning = own(std::move(app), std::move(id));
+  auto session = co_await std::move(owning);
+  if (!session) co_return std::unexpected(session.error());
+  co_return view_of(std::move(*session));
+}
+
+Async<bool> Sessions::close(std::string app, std::string id) {
+  auto owning = own(std::move(app), id);
+  auto session = co_await std::move(owning);
+  if (!session) co_return std::unexpected(session.error());
+  bool was_open = false;
+  if (!session->closed_at) {
+    AuditEvent event{.event = "close", .at = around_.clock.now()};
+    auto closing = close_row(id, "closed", std::move(event), std::nullopt);
+    const auto changed = co_await std::move(closing);
+    if (!changed) co_return changed;
+    was_open = *changed;
+  }
+  auto ending = end_for_good(std::move(id), session->agent_session_id);
+  co_await std::move(ending);
+  co_return was_open;
+}
+
+// An agent that was started meanwhile may have begun another conversation.
+Task<void> Sessions::end_for_good(std::string id, std::string agent_session_id) {
+  const Entry live = entry_of(id);
+  auto ending = end(id, TurnStop::closed);
+  co_await std::move(ending);
+  if (live) agent_session_id = live->session().agent_session_id;
+  auto removing = around_.acpx_records.remove(std::move(agent_session_id));
+  const auto removed = co_await std::move(removing);
+  if (removed) co_return;
+  around_.log.warn(
+      "what acpx has kept of a session could not be removed",
+      {{"session", std::string_view(id)}, {"why", std::string_view(removed.error().detail)}});
+}
+
+// While the ledger decides, no new turn begins.
+Async<bool> Sessions::close_row(std::string id, std::string reason, AuditEvent event,
+                                std::optional<TimePoint> idle_since) {
+  const Entry live = entry_of(id);
+  if (live) live->refuse_turns();
+  auto closing =
+      around_.ledger.close_session(std::move(id), std::move(reason), std::move(event), idle_since);
+  auto changed = co_await std::move(closing);
+  if (live && (!changed || !*changed)) live->keep_going();
+  co_return changed;
+}
+
+Task<void> Sessions::end(std::string id, TurnStop reason) {
+  if (const Entry live = entry_of(id)) {
+    live->begin_end(reason);
+    auto ending = live->ended();
+    co_await std::move(ending);
+    forget(*live);
+  }
+  end_feed(id, FeedEnd::closed);
+}
+
+Async<bool> Sessions::sweep(std::string id, TimePoint idle_since) {
+  if (const Entry live = entry_of(id); live && live->is_busy()) co_return false;
+  AuditEvent event{.event = "sweep_close", .at = around_.clock.now()};
+  auto closing = close_row(id, "idle", std::move(event), idle_since);
+  auto changed = co_await std::move(closing);
+  if (changed && *changed) {
+    auto clearing = clear(std::move(id));
+    auto cleared = co_await std::move(clearing);
+    if (!cleared) co_return std::unexpected(std::move(cleared.error()));
+  }
+  co_return changed;
+}
+
+Async<void> Sessions::clear(std::string id) {
+  auto finding = around_.ledger.find_session(id);
+  const auto row = co_await std::move(finding);
+  auto ending = end_for_good(std::move(id), row ? row->agent_session_id : "");
+  co_await std::move(ending);
+  if (!row && row.error().kind != Errc::not_found) co_return std::unexpected(row.error());
+  co_return Result<void>{};
+}
+
+Async<void> Sessions::follow_ledger() {
+  std::vector<std::string> ids;
+  for (const auto& [id, live] : live_) {
+    // One that is being made has its row for as long as that takes.
+    if (live->is_live() || live->is_busy()) ids.push_back(id);
+  }
+  std::erase_if(feeds_, [](const auto& entry) { return entry.second.expired(); });
+  for (const auto& [id, feed] : feeds_) {
+    if (!live_.contains(id)) ids.push_back(id);
+  }
+  std::erase_if(live_, [](const auto& entry) { return entry.second->is_quiet(); });
+  if (ids.empty()) co_return Result<void>{};
+  auto asking = around_.ledger.open_among(ids);
+  const auto open = co_await std::move(asking);
+  if (!open) co_return std::unexpected(open.error());
+  std::erase_if(ids,
+                [&](const std::string& id) { return std::ranges::find(*open, id) != open->end(); });
+  for (const std::string& id : ids) {
+    if (const Entry live = entry_of(id)) live->begin_end(TurnStop::closed);
+  }
+  for (const std::string& id : ids) {
+    auto ending = end_for_good(id, "");
+    co_await std::move(ending);
+    // Whoever closed the row has left the mark of its process there.
+    auto forgetting = around_.ledger.forget_process(id);
+    auto forgotten = co_await std::move(forgetting);
+    if (!forgotten) co_return forgotten;
+  }
+  co_return Result<void>{};
+}
+
+Async<WorkListing> Sessions::files(std::string app, std::string id) {
+  auto owning = own(std::move(app), id);
+  const auto session = co_await std::move(owning);
+  if (!session) co_return std::unexpected(session.error());
+  auto listing = around_.dirs.list(std::move(id));
+  co_return co_await std::move(listing);
+}
+
+Async<std::unique_ptr<WorkFileReader>> Sessions::open_file(std::string app, std::string id,
+                                                           std::string path) {
+  auto owning = own(std::move(app), id);
+  const auto session = co_await std::move(owning);
+  if (!session) co_return std::unexpected(session.error());
+  auto opening = around_.dirs.open(std::move(id), std::move(path));
+  co_return co_await std::move(opening);
+}
+
+// The idle agent that can be missed best: one that loads its conversation again, and among
+// those the one that has been idle for longest.
+void Sessions::make_room() {
+  std::size_t leaving = 0;
+  for (const auto& [id, live] : live_) leaving += live->leaving();
+  if (leaving >= places_.waiting()) return;
+  Entry best;
+  std::pair<bool, steady_clock::time_point> best_rank;
+  for (const auto& [id, live] : live_) {
+    const auto idle = live->idle_since();
+    if (!idle) continue;
+    const std::pair rank(!live->can_sleep_well(), *idle);
+    if (best && best_rank <= rank) continue;
+    best = live;
+    best_rank = rank;
+  }
+  if (best) best->sleep();
+}
+
+Task<void> Sessions::stop() {
+  is_stopping_ = true;
+  std::vector<Entry> all;
+  for (const auto& [id, live] : live_) all.push_back(live);
+  for (const Entry& live : all) live->begin_end(TurnStop::shutdown);
+  for (const Entry& live : all) {
+    auto ending = live->ended();
+    co_await std::move(ending);
+  }
+  live_.clear();
+  auto joining = tasks_.join();
+  co_await std::move(joining);
+}
+
+std::size_t Sessions::live_count() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(live_, [](const auto& entry) { return entry.second->is_live(); }));
+}
+
+std::size_t Sessions::busy_count() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(live_, [](const auto& entry) { return entry.second->is_busy(); }));
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,117 @@
+#include "storage/disk/named_dirs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "storage/disk/file_error.h"
+#include "storage/disk/tree.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+}  // namespace
+
+bool is_dir_name(const std::string& id) {
+  constexpr std::size_t kDirNameBytesMax = 64;
+  return !id.empty() && id.size() <= kDirNameBytesMax && std::ranges::all_of(id, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
+}
+
+Descriptor NamedDirs::open_root() const {
+  return Descriptor(::open(root.c_str(), kDirectoryFlags));
+}
+
+Descriptor NamedDirs::open(const std::string& id) const {
+  const Descriptor parent = open_root();
+  if (!parent.is_open()) return Descriptor(-1);
+  return Descriptor(::openat(parent.number(), id.c_str(), kDirectoryFlags));
+}
+
+Descriptor NamedDirs::open_inside(const std::string& id, const char* inside) const {
+  const Descriptor directory = open(id);
+  if (!directory.is_open()) return Descriptor(-1);
+  return Descriptor(::openat(directory.number(), inside, kDirectoryFlags));
+}
+
+Result<void> NamedDirs::make_root() const {
+  if (::mkdir(root.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return file_failure(errno, "making the directory above");
+}
+
+Result<bool> NamedDirs::make(const std::string& id) const {
+  const std::string path = root + "/" + id;
+  int made = ::mkdir(path.c_str(), 0700);
+  if (made != 0 && errno == ENOENT) {  // somebody has tidied up
+    if (auto rooted = make_root(); !rooted) return std::unexpected(std::move(rooted.error()));
+    made = ::mkdir(path.c_str(), 0700);
+  }
+  if (made == 0) return true;
+  if (errno == EEXIST) return false;
+  return file_failure(errno, "making a directory");
+}
+
+bool NamedDirs::remove_step(const std::string& id, Log& log) const {
+  const Descriptor parent = open_root();
+  if (!parent.is_open() && errno == ENOENT) {
+    unremoved_->remove(id);
+    return false;
+  }
+  auto step = parent.is_open() ? remove_tree_step(parent.number(), id, kTreeStepEntriesMax)
+                               : file_failure(errno, "opening the directory above");
+  if (!step) {
+    report(log, id, step.error());
+    unremoved_->add(id);
+    return false;
+  }
+  if (*step == TreeStep::more) return true;
+  unremoved_->remove(id);
+  return false;
+}
+
+void NamedDirs::remove_again(Log& log) const {
+  for (const std::string& id : unremoved_->names()) remove(id, log);
+}
+
+void NamedDirs::remove(const std::string& id, Log& log) const {
+  while (remove_step(id, log)) {
+  }
+}
+
+Result<void> NamedDirs::keep_only(const std::set<std::string>& ids, Log& log,
+                                  std::int64_t& removed) const {
+  if (auto made = make_root(); !made) return made;
+  const Descriptor parent = open_root();
+  if (!parent.is_open()) return file_failure(errno, "opening the directory above");
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::string name = entry->path().filename();
+    if (!ids.contains(name)) names.push_back(std::move(name));
+  }
+  if (error) return file_failure(error.value(), "reading the directory above");
+  for (const std::string& name : names) {
+    if (auto done = remove_tree(parent.number(), name); done) {
+      ++removed;
+    } else {
+      report(log, name, done.error());
+    }
+  }
+  return {};
+}
+
+void NamedDirs::report(Log& log, const std::string& id, const Error& error) const {
+  log.warn(stuck, {{id_key, std::string_view(id)}, {"why", std::string_view(error.detail)}});
+}
+
+}  // namespace clawdforge

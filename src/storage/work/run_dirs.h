@@ -1,0 +1,50 @@
+// RunDirs makes the directories that runs work in, DATA_DIR/runs/RUN_ID with `work` and
+// `tmp` inside, and removes them with all that is left there. Owned by the daemon; the
+// disk and the log outlive it. Io thread only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "base/log.h"
+#include "storage/disk/disk.h"
+#include "storage/disk/named_dirs.h"
+#include "storage/work/attachments.h"
+
+namespace clawdforge {
+
+struct RunDir {
+  std::string work;
+  std::string temp;
+  std::vector<std::string> attachments;  // names in `work`: attachment-1.txt, ...
+};
+
+class RunDirs {
+ public:
+  RunDirs(std::string data_dir, Disk& disk, Log& log);
+
+  // An error leaves nothing behind: Errc::not_found "file_not_found" when an upload's file
+  // has gone, Errc::unavailable "disk_full", "disk_busy" or "workspace_unavailable"
+  // otherwise.
+  Async<RunDir> make(std::string run_id, std::vector<Attachment> attachments);
+
+  // Returns at once; nothing below the directory that is a link is followed. What cannot
+  // be removed is logged, and tried again by clear() at the next start.
+  void remove(std::string run_id);
+  // Once more what could not be removed so far. Returns at once.
+  void remove_again();
+  std::size_t unremoved() const { return dirs_.unremoved(); }
+
+  // At start: makes sure that runs/ is there, and removes what an earlier life has left;
+  // gives how many. What cannot be removed is logged.
+  Async<std::int64_t> clear();
+
+ private:
+  const NamedDirs dirs_;
+  Disk& disk_;
+  Log& log_;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,101 @@
+// SessionDirs makes the directories that sessions work in, DATA_DIR/sessions/ID with `work`
+// and `tmp` inside, lends out what is in `work`, and removes them with all that is left
+// there. Owned by the daemon; the disk and the log outlive it. Io thread only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "storage/disk/disk.h"
+#include "storage/disk/named_dirs.h"
+#include "storage/work/attachments.h"
+
+namespace clawdforge {
+
+// What one listing holds, and what it looks at: an agent can make a tree of any shape.
+inline constexpr std::size_t kListedFilesMax = 10'000;
+inline constexpr std::size_t kListedDepthMax = 64;
+inline constexpr std::size_t kListedEntriesMax = 50'000;
+inline constexpr std::size_t kListedPathBytesMax = 4 * 1024 * 1024;
+
+struct SessionDir {
+  std::string work;  // absolute
+  std::string temp;
+};
+
+struct WorkFile {
+  std::string path;  // relative to `work`, valid UTF-8
+  std::int64_t size = 0;
+  TimePoint modified_at;
+};
+
+struct WorkListing {
+  // Regular files only, by path. Names that are not valid UTF-8 are left out, with all that
+  // is below them: nobody could ask for them.
+  std::vector<WorkFile> files;
+  bool is_truncated = false;  // there is more than the limits allow, or deeper
+};
+
+// One file that is being read. Dropping it closes it.
+class WorkFileReader {
+ public:
+  struct File;
+  WorkFileReader(std::shared_ptr<File> file, std::int64_t size, Disk& disk);
+  ~WorkFileReader();
+  WorkFileReader(const WorkFileReader&) = delete;
+  WorkFileReader& operator=(const WorkFileReader&) = delete;
+
+  std::int64_t size() const { return size_; }
+  // The next bytes; empty: the end. One at a time. Never more than size() in all, also of a
+  // file that grows meanwhile; less of one that shrinks. Errc::unavailable.
+  Async<std::string> read(std::size_t bytes_max);
+
+ private:
+  std::shared_ptr<File> file_;  // shared with the work on the disk's thread
+  const std::int64_t size_;
+  Disk& disk_;
+};
+
+class SessionDirs {
+ public:
+  SessionDirs(std::string data_dir, Disk& disk, Log& log);
+
+  // Where they are, or would be. Empty for an id that is no name of a directory: another
+  // program may have written its row. Such a session cannot be made and has no files.
+  SessionDir of(const std::string& session_id) const;
+  // Makes what is not there yet; a session's directory may be made again. Errc::unavailable
+  // "disk_full", "disk_busy" or "workspace_unavailable".
+  Async<SessionDir> make(std::string session_id);
+  // Hard-links, else copies, files into `work` as attachment-TURN-N.ext, and gives their
+  // absolute paths. What the agent has put there under such a name is replaced. Errors as
+  // RunDirs::make(); then nothing of this turn is left.
+  Async<std::vector<std::string>> attach(std::string session_id, std::int64_t turn_index,
+                                         std::vector<Attachment> attachments);
+
+  // A session without a directory has no files.
+  Async<WorkListing> list(std::string session_id);
+  // `path` is foreign: no link is followed out of `work`, and only regular files open.
+  // Errc::not_found "file_not_found".
+  Async<std::unique_ptr<WorkFileReader>> open(std::string session_id, std::string path);
+
+  // Returns at once; what cannot be removed is logged, and tried again by keep_only().
+  void remove(std::string session_id);
+  // Once more what could not be removed so far. Returns at once.
+  void remove_again();
+  std::size_t unremoved() const { return dirs_.unremoved(); }
+  // At start: makes sure that sessions/ is there, and removes all but these; gives how many.
+  Async<std::int64_t> keep_only(std::vector<std::string> session_ids);
+
+ private:
+  const NamedDirs dirs_;
+  Disk& disk_;
+  Log& log_;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,86 @@
+#include "upkeep/recovery.h"
+
+#include <utility>
+#include <vector>
+
+#include "process/tree/leftovers.h"
+
+namespace clawdforge {
+
+namespace {
+
+constexpr std::int64_t kLeftMarksMax = 20'000;  // of processes, read from the ledger
+
+struct Found {
+  LeftoversReport processes;
+  RunsRecovered runs;
+  SessionsRecovered sessions;
+  UploadsRecovered uploads;
+};
+
+Async<LeftoversReport> end_processes(RecoverySurroundings around) {
+  auto reading = around.ledger.left_processes(around.sessions.instance_id, kLeftMarksMax);
+  const auto marks = co_await std::move(reading);
+  if (!marks) co_return std::unexpected(marks.error());
+  std::vector<Leftover> leftovers;
+  leftovers.reserve(marks->size());
+  for (const ProcessMark& mark : *marks) {
+    leftovers.push_back(
+        {.id = {.pid = mark.pid, .start_time = mark.start_time}, .boot_id = mark.boot_id});
+  }
+  auto ending = end_leftovers(around.executor, std::move(leftovers), around.kill_grace);
+  LeftoversReport report = co_await std::move(ending);
+  for (const std::int64_t pid : report.stuck) {
+    around.log.warn("a process of an earlier life does not end", {{"pid", pid}});
+  }
+  co_return report;
+}
+
+void report(const Found& found, Log& log, Metrics& metrics) {
+  const std::int64_t directories = found.runs.directories + found.sessions.directories;
+  const std::initializer_list<LogField> counts = {
+      {"runs", found.runs.interrupted},
+      {"turns", found.sessions.turns_interrupted},
+      {"sessions_never_made", found.sessions.never_made},
+      {"process_trees", found.processes.ended},
+      {"process_trees_stuck", static_cast<std::int64_t>(found.processes.stuck.size())},
+      {"directories", directories},
+      {"upload_files", found.uploads.files_removed},
+      {"upload_rows", found.uploads.rows_removed}};
+  bool is_clean = true;
+  for (const LogField& count : counts) {
+    const auto value = std::get<std::int64_t>(count.value);
+    is_clean = is_clean && value == 0;
+    metrics
+        .gauge("clawdforge_recovered", "What an earlier life had left, found at start.",
+               {{"what", std::string(count.key)}})
+        .set(value);
+  }
+  if (!is_clean) log.info("recovered", counts);
+}
+
+}  // namespace
+
+Async<void> recover(RecoverySurroundings around) {
+  Found found;
+  auto ending = end_processes(around);
+  auto ended = co_await std::move(ending);
+  if (!ended) co_return std::unexpected(ended.error());
+  found.processes = std::move(*ended);
+  auto runs = around.runs.recover();
+  const auto settled = co_await std::move(runs);
+  if (!settled) co_return std::unexpected(settled.error());
+  found.runs = *settled;
+  auto sessions = recover_sessions(around.sessions);
+  const auto adopted = co_await std::move(sessions);
+  if (!adopted) co_return std::unexpected(adopted.error());
+  found.sessions = *adopted;
+  auto uploads = around.sweeper.recover_uploads();
+  const auto joined = co_await std::move(uploads);
+  if (!joined) co_return std::unexpected(joined.error());
+  found.uploads = *joined;
+  report(found, around.log, around.metrics);
+  co_return Result<void>{};
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,91 @@
+#include "upkeep/session_recovery.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "sessions/turn.h"
+
+namespace clawdforge {
+
+namespace {
+
+constexpr std::int64_t kLeftOverTurnsMax = 500;  // read in one step
+
+// The closing event, the end of the turn's row and the line of the audit, in one write.
+SessionWrite interruption_of(const UnfinishedTurn& turn, TimePoint now) {
+  TurnOutcome outcome;
+  outcome.turn_index = turn.index;
+  outcome.failure = AgentFailure{
+      Errc::unavailable, "interrupted", "The gateway ended while the turn was under way.", {}};
+  outcome.stop_reason = "error";
+  outcome.duration = std::max(now - turn.started_at, std::chrono::milliseconds(0));
+  const Event event{.id = turn.last_event_id + 1,
+                    .turn_index = turn.index,
+                    .kind = EventKind::failed,
+                    .json = turn_json(turn.session_id, outcome)};
+  JournalBlock block{.first_event_id = event.id,
+                     .last_event_id = event.id,
+                     .turn_index = turn.index,
+                     .at = now,
+                     .lines = {}};
+  append_event_line(block.lines, event);
+  SessionWrite write;
+  write.session_id = turn.session_id;
+  write.app = turn.app;
+  write.blocks.push_back(std::move(block));
+  write.ends.push_back({.index = turn.index,
+                        .state = "interrupted",
+                        .at = now,
+                        .stop_reason = outcome.stop_reason,
+                        .code = "interrupted",
+                        .usage = {},
+                        .cost_usd = {}});
+  write.audit.push_back({.event = "interrupted",
+                         .at = now,
+                         .meta = fmt::format(R"({{"turn_index":{}}})", turn.index)});
+  return write;
+}
+
+Async<std::int64_t> interrupt_turns(SessionRecovery around) {
+  std::int64_t turns = 0;
+  std::map<std::string, std::int64_t> newest;  // events of sessions with several such turns
+  while (true) {
+    auto looking = around.ledger.unfinished_turns(around.instance_id, kLeftOverTurnsMax);
+    const auto left = co_await std::move(looking);
+    if (!left) co_return std::unexpected(left.error());
+    if (left->empty()) co_return turns;
+    for (UnfinishedTurn turn : *left) {
+      std::int64_t& last = newest[turn.session_id];
+      turn.last_event_id = std::max(turn.last_event_id, last);
+      last = turn.last_event_id + 1;
+      auto writing = around.ledger.write_session(interruption_of(turn, around.clock.now()));
+      const auto written = co_await std::move(writing);
+      if (!written) co_return std::unexpected(written.error());
+      ++turns;
+    }
+  }
+}
+
+}  // namespace
+
+Async<SessionsRecovered> recover_sessions(SessionRecovery around) {
+  auto interrupting = interrupt_turns(around);
+  const auto turns = co_await std::move(interrupting);
+  if (!turns) co_return std::unexpected(turns.error());
+  auto adopting = around.ledger.adopt_sessions(around.instance_id);
+  const auto never_made = co_await std::move(adopting);
+  if (!never_made) co_return std::unexpected(never_made.error());
+  auto listing = around.ledger.all_session_ids();
+  auto ids = co_await std::move(listing);
+  if (!ids) co_return std::unexpected(ids.error());
+  auto keeping = around.dirs.keep_only(std::move(*ids));
+  const auto directories = co_await std::move(keeping);
+  if (!directories) co_return std::unexpected(directories.error());
+  co_return SessionsRecovered{
+      .turns_interrupted = *turns, .never_made = *never_made, .directories = *directories};
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,49 @@
+// The sweeper's chore for sessions: closes those that nobody has used for long, deletes those
+// that were closed long ago, trims their journals, and ends what lives for rows that another
+// program has closed or removed. Owned by the daemon; io thread only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/async.h"
+#include "base/clock.h"
+#include "ledger/rows/ledger.h"
+#include "sessions/sessions.h"
+#include "storage/work/session_dirs.h"
+#include "upkeep/sweeper.h"
+
+namespace clawdforge {
+
+class SessionSweep {
+ public:
+  struct Limits {
+    std::chrono::seconds ttl{};       // from its last turn, or its creation, to its close
+    std::chrono::seconds hard_ttl{};  // from its close to its deletion
+    std::chrono::seconds journal_age_max{};
+    std::int64_t journal_bytes_max = 0;  // of one session
+  };
+
+  SessionSweep(Ledger& ledger, Sessions& sessions, SessionDirs& dirs, const Clock& clock,
+               Limits limits)
+      : ledger_(ledger), sessions_(sessions), dirs_(dirs), clock_(clock), limits_(limits) {}
+
+  Async<void> sweep(SweepReport* report);
+  // A sweep under way ends soon.
+  void stop() { is_stopped_ = true; }
+
+ private:
+  Async<void> close_idle(SweepReport* report);
+  Async<void> delete_closed(SweepReport* report);
+  Async<bool> delete_one(std::string id);
+  Async<void> trim_journals();
+
+  Ledger& ledger_;
+  Sessions& sessions_;
+  SessionDirs& dirs_;
+  const Clock& clock_;
+  const Limits limits_;
+  bool is_stopped_ = false;
+};
+
+}  // namespace clawdforge

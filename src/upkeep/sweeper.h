@@ -1,0 +1,90 @@
+// Sweeper removes what has had its time: expired uploads, old lines of the audit, and whatever
+// chores it is given.
+// The ledger's rows decide.
+// Ticks never overlap: whoever asks for one while another runs waits for it and then gets
+// one of its own, because what it wants swept may have expired after the other had looked.
+// Owned by the daemon; io thread only. run() ends by stop().
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/async.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/timer.h"
+#include "ledger/rows/ledger.h"
+#include "storage/work/upload_files.h"
+
+namespace clawdforge {
+
+struct SweepReport {
+  std::int64_t soft_closed = 0;   // sessions
+  std::int64_t hard_deleted = 0;  // likewise
+  std::int64_t files_deleted = 0;
+  std::int64_t audit_rows_deleted = 0;
+  std::int64_t failed = 0;  // what could not be removed; the next tick tries again
+};
+
+struct UploadsRecovered {
+  std::int64_t files_removed = 0;
+  std::int64_t rows_removed = 0;
+};
+
+class Sweeper {
+ public:
+  struct Times {
+    std::chrono::seconds interval{};                    // between two ticks
+    std::optional<std::chrono::seconds> audit_age_max;  // without it the audit is kept for ever
+  };
+
+  // All that is handed in outlives the sweeper.
+  Sweeper(IoExecutor executor, Ledger& ledger, UploadFiles& uploads, const Clock& clock, Log& log,
+          Metrics& metrics, Times times);
+
+  // What a tick does beside the uploads. One that fails does not keep the others from their
+  // turn. Before the first tick.
+  using Chore = std::function<Async<void>(SweepReport*)>;
+  void add(Chore chore);
+
+  // Before the gateway takes work: brings files and rows together again after a crash, or
+  // after somebody has tidied up. A file that no row knows goes, and a row without a file.
+  Async<UploadsRecovered> recover_uploads();
+
+  // Looks and acts once. Fails when the ledger or the disk does; what was done until then
+  // stays done.
+  Async<SweepReport> tick();
+
+  // A tick at every interval, until stop(). A tick that runs is finished first.
+  Task<void> run();
+  void stop();
+
+ private:
+  class Turn;
+
+  Async<SweepReport> sweep();
+  Async<void> sweep_uploads(SweepReport* report);
+  Async<void> sweep_audit(SweepReport* report);
+  void report(const Result<SweepReport>& swept);
+
+  std::vector<Chore> chores_;
+  Ledger& ledger_;
+  UploadFiles& uploads_;
+  const Clock& clock_;
+  Log& log_;
+  const Times times_;
+  Timer pause_;  // between two ticks of run()
+  Timer idle_;   // cancelled when a tick ends
+  Counter& sweeps_;
+  Counter& files_deleted_;
+  Counter& failures_;
+  bool is_sweeping_ = false;
+  bool is_stopped_ = false;
+  bool is_failing_ = false;  // said so in the log already
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,85 @@
+#include "upkeep/watch.h"
+
+#include "base/tokens.h"
+
+namespace clawdforge {
+namespace {
+
+// A row removed by another program must count within a second.
+constexpr std::chrono::milliseconds kLookInterval{400};
+constexpr int kLooksPerNote = 25;  // uses of tokens reach the ledger every 10 s
+constexpr int kLooksPerBeat = 3;   // a ledger that refuses is tried about once a second
+
+}  // namespace
+
+Watch::Watch(IoExecutor executor, Ledger& ledger, Apps& apps, const Clock& clock, Log& log,
+             std::string instance_id)
+    : timer_(executor),
+      ledger_(ledger),
+      apps_(apps),
+      clock_(clock),
+      log_(log),
+      instance_id_(std::move(instance_id)) {}
+
+Async<void> Watch::begin() {
+  auto mark = co_await ledger_.foreign_change_mark();
+  if (!mark) co_return std::unexpected(mark.error());
+  // The mark is older than what is read now: a change in between shows at the next look.
+  mark_ = *mark;
+  auto reloaded = co_await apps_.reload();
+  if (!reloaded) co_return reloaded;
+  auto counting = count_sessions();
+  co_return co_await std::move(counting);
+}
+
+Async<void> Watch::count_sessions() {
+  auto count = co_await ledger_.open_session_count();
+  if (!count) co_return std::unexpected(count.error());
+  open_sessions_ = *count;
+  co_return Result<void>{};
+}
+
+Async<void> Watch::look() {
+  auto mark = co_await ledger_.foreign_change_mark();
+  if (!mark) co_return std::unexpected(mark.error());
+  if (*mark != mark_ || is_doubtful_) {
+    auto reloaded = co_await apps_.reload();
+    if (!reloaded) co_return reloaded;
+    mark_ = *mark;
+    is_doubtful_ = false;
+    if (on_reload_) on_reload_();
+  }
+  auto counting = count_sessions();
+  co_return co_await std::move(counting);
+}
+
+Task<void> Watch::run() {
+  for (int round = 1; !is_stopped_; ++round) {
+    timer_.expires_after(kLookInterval);
+    co_await timer_.async_wait(kAwait);
+    if (is_stopped_) co_return;
+    // A write may have been kept although its caller was told that nobody knows.
+    if (!ledger_.is_healthy()) is_doubtful_ = true;
+    auto looked = co_await look();
+    if (looked && round % kLooksPerNote == 0) looked = co_await apps_.note_uses();
+    if (!ledger_.is_healthy() && round % kLooksPerBeat == 0) {
+      looked = co_await ledger_.beat(instance_id_, clock_.now());
+    }
+    report(looked);
+  }
+}
+
+void Watch::stop() {
+  is_stopped_ = true;
+  timer_.cancel();
+}
+
+void Watch::report(const Result<void>& looked) {
+  if (!looked && !is_failing_) {
+    log_.error("the ledger does not answer", {{"why", std::string_view(looked.error().detail)}});
+  }
+  if (looked && is_failing_) log_.info("the ledger answers again");
+  is_failing_ = !looked;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,120 @@
+#include "uploads/uploads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace clawdforge {
+namespace {
+
+constexpr std::string_view kTokenPrefix = "ff_";
+constexpr std::size_t kExtensionBytesMax = 16;
+constexpr std::int64_t kTtlSecsMin = 60;
+constexpr std::int64_t kTtlSecsMax = 86'400;
+constexpr std::int64_t kTtlSecsDefault = 3'600;
+
+// A file that has its name but no row yet. It goes again, also when the coroutine that
+// waits for the row is cancelled.
+class UnlistedFile {
+ public:
+  UnlistedFile(UploadFiles& files, const Digest& digest) : files_(&files), digest_(digest) {}
+  ~UnlistedFile() {
+    if (files_ != nullptr) files_->remove({digest_});
+  }
+  UnlistedFile(const UnlistedFile&) = delete;
+  UnlistedFile& operator=(const UnlistedFile&) = delete;
+
+  void release() { files_ = nullptr; }
+
+ private:
+  UploadFiles* files_;
+  const Digest digest_;
+};
+
+}  // namespace
+
+std::string safe_extension(std::string_view filename) {
+  const std::size_t dot = filename.rfind('.');
+  if (dot == filename.npos) return {};
+  const std::string_view behind = filename.substr(dot + 1);
+  if (behind.empty() || behind.size() > kExtensionBytesMax) return {};
+  std::string extension = ".";
+  for (const char c : behind) {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    if (!(lower >= 'a' && lower <= 'z') && !(lower >= '0' && lower <= '9')) return {};
+    extension += lower;
+  }
+  return extension;
+}
+
+Async<void> IncomingUpload::append(std::string bytes) {
+  if (static_cast<std::int64_t>(bytes.size()) > bytes_max_ - file_->size()) {
+    co_return fail(Errc::too_large, "file_too_large",
+                   fmt::format("The file is larger than the {} bytes allowed.", bytes_max_));
+  }
+  co_return co_await file_->append(std::move(bytes));
+}
+
+Uploads::Uploads(Ledger& ledger, UploadFiles& files, const Clock& clock, IdSource& ids,
+                 std::string instance_id)
+    : ledger_(ledger),
+      files_(files),
+      clock_(clock),
+      ids_(ids),
+      instance_id_(std::move(instance_id)) {}
+
+Async<std::unique_ptr<IncomingUpload>> Uploads::begin(std::int64_t bytes_max) {
+  auto file = co_await files_.begin();
+  if (!file) co_return std::unexpected(file.error());
+  co_return std::make_unique<IncomingUpload>(std::move(*file), bytes_max);
+}
+
+Async<KeptUpload> Uploads::keep(std::unique_ptr<IncomingUpload> incoming, NewUpload upload) {
+  KeptUpload kept{
+      .token = ids_.token(kTokenPrefix),
+      .ttl_secs = std::clamp(upload.ttl_secs.value_or(kTtlSecsDefault), kTtlSecsMin, kTtlSecsMax),
+      .size = incoming->file_->size()};
+  const Digest digest = sha256(kept.token.reveal());
+  // From before the file has its name: a cancelled wait may still end in one.
+  UnlistedFile unlisted(files_, digest);
+  auto named = co_await incoming->file_->keep(digest);
+  if (!named) {
+    if (!was_begun(named.error())) unlisted.release();
+    co_return std::unexpected(named.error());
+  }
+  const TimePoint now = clock_.now();
+  auto added = co_await ledger_.add_upload({.token_digest = digest,
+                                            .app = std::move(upload.app),
+                                            .size = kept.size,
+                                            .extension = safe_extension(upload.filename),
+                                            .created_at = now,
+                                            .expires_at = now + std::chrono::seconds(kept.ttl_secs),
+                                            .instance_id = instance_id_});
+  if (!added) co_return std::unexpected(added.error());
+  unlisted.release();
+  co_return kept;
+}
+
+Async<std::vector<Attachment>> Uploads::find(std::string app, std::vector<std::string> tokens) {
+  std::vector<Attachment> attachments;
+  if (tokens.empty()) co_return attachments;
+  std::vector<Digest> digests;
+  for (const std::string& token : tokens) {
+    if (!token.starts_with(kTokenPrefix)) {
+      co_return fail(Errc::not_found, "file_not_found",
+                     "There is no such file, or it has expired.");
+    }
+    digests.push_back(sha256(token));
+  }
+  auto uploads = co_await ledger_.find_uploads(std::move(app), std::move(digests), clock_.now());
+  if (!uploads) co_return std::unexpected(uploads.error());
+  for (const Upload& upload : *uploads) {
+    // Other programs may write rows, so what a row says is as foreign as a file's name.
+    attachments.push_back({files_.path_of(upload.token_digest), safe_extension(upload.extension)});
+  }
+  co_return attachments;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,80 @@
+// Uploads takes the files that apps bring and finds them again for runs. A file's token is
+// made here and shown once; rows and file names hold its digest. A file is kept before its
+// row is written, so that a row always has its file; one that gets no row goes again. Io
+// thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/async.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "ledger/rows/ledger.h"
+#include "storage/work/run_dirs.h"
+#include "storage/work/upload_files.h"
+
+namespace clawdforge {
+
+// A file on its way in. Dropping it drops what has arrived.
+class IncomingUpload {
+ public:
+  IncomingUpload(std::unique_ptr<IncomingFile> file, std::int64_t bytes_max)
+      : file_(std::move(file)), bytes_max_(bytes_max) {}
+
+  // Errc::too_large "file_too_large" when it would grow over its limit; then nothing of
+  // `bytes` is written. Errc::unavailable when the disk does not take it.
+  Async<void> append(std::string bytes);
+
+ private:
+  friend class Uploads;
+
+  std::unique_ptr<IncomingFile> file_;
+  const std::int64_t bytes_max_;
+};
+
+struct NewUpload {
+  std::string app;
+  std::string filename;                  // foreign: only a safe extension survives
+  std::optional<std::int64_t> ttl_secs;  // clamped to what is allowed
+};
+
+// The only moment at which a file's token can be seen.
+struct KeptUpload {
+  Secret token;
+  std::int64_t ttl_secs = 0;
+  std::int64_t size = 0;
+};
+
+class Uploads {
+ public:
+  Uploads(Ledger& ledger, UploadFiles& files, const Clock& clock, IdSource& ids,
+          std::string instance_id);
+
+  // Errc::unavailable when the disk does not take it.
+  Async<std::unique_ptr<IncomingUpload>> begin(std::int64_t bytes_max);
+  // The file has arrived whole; its token works when this returns. An error leaves neither
+  // the file nor a row: Errc::unavailable, of the disk or "ledger_unavailable".
+  Async<KeptUpload> keep(std::unique_ptr<IncomingUpload> incoming, NewUpload upload);
+
+  // The files of these tokens, in their order. Errc::not_found "file_not_found" if any is
+  // unknown, expired, somebody else's or no token at all.
+  Async<std::vector<Attachment>> find(std::string app, std::vector<std::string> tokens);
+
+ private:
+  Ledger& ledger_;
+  UploadFiles& files_;
+  const Clock& clock_;
+  IdSource& ids_;
+  const std::string instance_id_;
+};
+
+// A dot and what stands behind the last dot, in lower case, if that is 1 to 16 letters or
+// digits; else nothing.
+std::string safe_extension(std::string_view filename);
+
+}  // namespace clawdforge
