@@ -69,19 +69,16 @@ Task<bool> start_one(Spawner* spawner, ChildPlan plan, Figures* figures) {
   auto child = spawner->spawn(plan);
   figures->call.push_back(microseconds_since(begin));
   if (!child) give_up(child.error().detail);
-  auto ending = (*child)->exit();
-  const ExitStatus status = co_await std::move(ending);
+  const ExitStatus status = co_await (*child)->exit();
   figures->end.push_back(microseconds_since(begin));
   if (status != ExitStatus(Exited{0})) give_up("the program did not exit with 0");
-  auto going = (*child)->gone();
-  co_await std::move(going);
+  co_await (*child)->gone();
   figures->gone.push_back(microseconds_since(begin));
   co_return true;
 }
 
 Task<bool> stop(Spawner* spawner) {
-  auto stopping = spawner->stop();
-  co_await std::move(stopping);
+  co_await spawner->stop();
   co_return true;
 }
 

@@ -95,26 +95,22 @@ Task<double> spawn_once(Spawner* spawner, const ChildPlan* plan) {
   const auto begin = SteadyClock::now();
   auto child = spawner->spawn(*plan);
   if (!child) give_up(child.error().message);
-  auto writing = (*child)->write(prompt());
-  const auto written = co_await std::move(writing);
+  const auto written = co_await (*child)->write(prompt());
   if (!written) give_up(written.error().message);
   (*child)->close_input();
   std::string line;
   while (!line.ends_with('\n')) {
-    auto reading = (*child)->read(kPieceBytes);
-    const auto piece = co_await std::move(reading);
+    const auto piece = co_await (*child)->read(kPieceBytes);
     if (!piece || piece->empty()) give_up("the stand-in gave no result line");
     line += *piece;
   }
   const double taken = microseconds_since(begin);
-  auto ending = (*child)->gone();
-  co_await std::move(ending);
+  co_await (*child)->gone();
   co_return taken;
 }
 
 Task<bool> stop_spawner(Spawner* spawner) {
-  auto stopping = spawner->stop();
-  co_await std::move(stopping);
+  co_await spawner->stop();
   co_return true;
 }
 

@@ -84,14 +84,12 @@ Task<error_code> send(Stream* stream, const Outgoing* outgoing) {
   const auto [error, written] =
       co_await asio::async_write(*stream, asio::buffer(outgoing->text), kAwait);
   if (error || outgoing->file == nullptr) co_return error;
-  auto sending = send_file(stream, outgoing->file);
-  co_return co_await std::move(sending);
+  co_return co_await send_file(stream, outgoing->file);
 }
 
 template <class Stream>
 Task<error_code> transfer(Stream* stream, const Outgoing* outgoing, ClientAnswer* answer) {
-  auto sending = send(stream, outgoing);
-  const error_code send_error = co_await std::move(sending);
+  const error_code send_error = co_await send(stream, outgoing);
   if (send_error == kBadFile) co_return send_error;
   // A gateway that does not want the body answers without having read it, and closes.
   boost::beast::flat_buffer buffer;
@@ -137,8 +135,7 @@ Task<error_code> call(const ServerAddress* address, const Outgoing* request, Cli
   const auto [connect_error, endpoint] = co_await asio::async_connect(socket, endpoints, kAwait);
   if (connect_error) co_return connect_error;
   if (!address->is_tls) {
-    auto transferring = transfer(&socket, request, answer);
-    co_return co_await std::move(transferring);
+    co_return co_await transfer(&socket, request, answer);
   }
   asio::ssl::context context(asio::ssl::context::tls_client);
   if (const auto error = prepare_tls(context, *address)) co_return error;
@@ -150,8 +147,7 @@ Task<error_code> call(const ServerAddress* address, const Outgoing* request, Cli
   const auto [shake_error] =
       co_await stream.async_handshake(asio::ssl::stream_base::client, kAwait);
   if (shake_error) co_return shake_error;
-  auto transferring = transfer(&stream, request, answer);
-  co_return co_await std::move(transferring);
+  co_return co_await transfer(&stream, request, answer);
 }
 
 }  // namespace

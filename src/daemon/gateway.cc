@@ -211,12 +211,9 @@ Async<void> Gateway::run() {
   acpx_.stop();
   lag_timer_.cancel();
   signals_.cancel();
-  auto stopping = server_.stop();
-  co_await std::move(stopping);
-  auto ending_work = end_work();
-  co_await std::move(ending_work);
-  auto ending_children = around_.spawner.stop();
-  co_await std::move(ending_children);
+  co_await server_.stop();
+  co_await end_work();
+  co_await around_.spawner.stop();
   is_over_ = true;
   alive_timer_.cancel();
   co_await tasks_.join();
@@ -236,18 +233,16 @@ Async<void> Gateway::start() {
   if (!looked) co_return std::unexpected(looked.error());
   tasks_.spawn(claude_.run());
   tasks_.spawn(acpx_.run());
-  auto recovering = recover({around_.io.get_executor(),
-                             around_.ledger,
-                             runs_,
-                             sweeper_,
-                             {around_.ledger, session_dirs_, around_.clock, instance_id_},
-                             around_.log,
-                             around_.metrics,
-                             around_.config.kill_grace});
-  auto recovered = co_await std::move(recovering);
+  auto recovered = co_await recover({around_.io.get_executor(),
+                                     around_.ledger,
+                                     runs_,
+                                     sweeper_,
+                                     {around_.ledger, session_dirs_, around_.clock, instance_id_},
+                                     around_.log,
+                                     around_.metrics,
+                                     around_.config.kill_grace});
   if (!recovered) co_return recovered;
-  auto looking = await_first_look();
-  co_await std::move(looking);
+  co_await await_first_look();
 
   const ListenAddress& listen = around_.config.listen;
   const auto port = server_.listen(listen.host, listen.port);
@@ -300,14 +295,12 @@ Async<void> Gateway::drain() {
       "draining", config.drain_grace + config.cancel_grace + config.kill_grace + kLastStepsMax);
   server_.drain();
   sessions_.end_tails();
-  auto finishing = wait_until_idle(std::chrono::steady_clock::now() + config.drain_grace);
-  const bool is_idle = co_await std::move(finishing);
+  const bool is_idle =
+      co_await wait_until_idle(std::chrono::steady_clock::now() + config.drain_grace);
   if (!is_idle) {
     // Those who wait are told that they were interrupted, before they are cut off.
-    auto ending_work = end_work();
-    co_await std::move(ending_work);
-    auto telling = wait_until_idle(std::chrono::steady_clock::now() + kLastAnswersMax);
-    co_await std::move(telling);
+    co_await end_work();
+    co_await wait_until_idle(std::chrono::steady_clock::now() + kLastAnswersMax);
   }
   auto noted = co_await apps_.note_uses();
   auto ended = co_await around_.ledger.end_instance(instance_id_, around_.clock.now());
@@ -326,8 +319,7 @@ Task<void> Gateway::end_work() {
   TaskGroup ending(around_.io.get_executor());
   ending.spawn(runs_.stop());
   ending.spawn(sessions_.stop());
-  auto joining = ending.join();
-  co_await std::move(joining);
+  co_await ending.join();
 }
 
 // False: something is still under way at `end`.
@@ -368,8 +360,7 @@ Task<void> Gateway::keep_telling() {
 // What could not be removed when its time had come. Behind what the sweep before has asked
 // for, so that it does not pile up in front of a disk that is slow or stuck.
 Async<void> Gateway::tidy_disk() {
-  auto asking = around_.disk.call([]() -> Result<void> { return {}; });
-  const auto answered = co_await std::move(asking);
+  const auto answered = co_await around_.disk.call([]() -> Result<void> { return {}; });
   if (!answered) co_return std::unexpected(answered.error());
   run_dirs_.remove_again();
   session_dirs_.remove_again();

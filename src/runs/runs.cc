@@ -171,15 +171,13 @@ Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest reque
   const Listening listening(departure, [weak = std::weak_ptr(live)] {
     if (const auto run = weak.lock()) run->stop(Stop::caller_gone);
   });
-  auto waiting = live->wait();
-  co_await std::move(waiting);
+  co_await live->wait();
   co_return live->take();
 }
 
 // From the queue to the end of the last process.
 Task<void> Runs::work(std::shared_ptr<Live> live) {
-  auto waiting = live->slot->settled();
-  co_await std::move(waiting);
+  co_await live->slot->settled();
   Door& door = doors_[live->request.agent];
   if (live->slot->is_displaced()) {
     live->give(Pool::full());
@@ -189,8 +187,7 @@ Task<void> Runs::work(std::shared_ptr<Live> live) {
     live->give(refused(std::move(*refusal)));
   } else {
     live->is_trial = door.pass();
-    auto asking = ask(live);
-    co_await std::move(asking);
+    co_await ask(live);
   }
   live->slot.reset();
 }
@@ -200,8 +197,7 @@ Task<void> Runs::ask(std::shared_ptr<Live> live) {
   live->begun = steady_clock::now();
   bool is_out_of_memory = false;
   try {
-    auto trying = try_to_ask(live);
-    co_await std::move(trying);
+    co_await try_to_ask(live);
   } catch (const std::bad_alloc&) {
     is_out_of_memory = true;  // for what the agent has said, most likely
   }
@@ -209,25 +205,20 @@ Task<void> Runs::ask(std::shared_ptr<Live> live) {
     if (live->shot) live->shot->stop();
     OneShotAnswer nothing;
     nothing.failure = failure_from(out_of_memory().error());
-    auto settling = settle(live, std::move(nothing));
-    co_await std::move(settling);
+    co_await settle(live, std::move(nothing));
   }
   if (live->shot) {
-    auto finishing = live->shot->finish();
-    co_await std::move(finishing);
+    co_await live->shot->finish();
     live->shot.reset();
   }
   if (live->may_have_dir) around_.run_dirs.remove(live->run_id);
 }
 
 Task<void> Runs::try_to_ask(std::shared_ptr<Live> live) {
-  auto beginning = begin(live);
-  auto begun = co_await std::move(beginning);
+  auto begun = co_await begin(live);
   if (begun) {
-    auto answering = live->shot->answer();
-    OneShotAnswer answer = co_await std::move(answering);
-    auto settling = settle(live, std::move(answer));
-    co_await std::move(settling);
+    OneShotAnswer answer = co_await live->shot->answer();
+    co_await settle(live, std::move(answer));
   } else {
     if (live->is_trial) doors_[live->request.agent].give_up();
     if (live->shot) live->shot->stop();
@@ -239,8 +230,7 @@ Task<void> Runs::try_to_ask(std::shared_ptr<Live> live) {
 // is asked anything that the ledger does not know of. The row is written while the
 // program starts.
 Async<void> Runs::begin(std::shared_ptr<Live> live) {
-  auto making = around_.run_dirs.make(live->run_id, std::move(live->attachments));
-  auto dir = co_await std::move(making);
+  auto dir = co_await around_.run_dirs.make(live->run_id, std::move(live->attachments));
   live->may_have_dir = dir || was_begun(dir.error());
   if (!dir) co_return std::unexpected(dir.error());
   if (live->stopped() != Stop::none) co_return never_started(live->stopped());
@@ -263,8 +253,7 @@ Async<void> Runs::begin(std::shared_ptr<Live> live) {
                                        .temp_dir = std::move(dir->temp)});
   if (!shot) co_return std::unexpected(shot.error());
   live->shot = std::move(*shot);
-  auto adding = around_.ledger.add_run(std::move(run), live->shot->mark());
-  auto added = co_await std::move(adding);
+  auto added = co_await around_.ledger.add_run(std::move(run), live->shot->mark());
   if (!added && may_be_kept(added.error())) {
     // The row may come after all, and must not say for ever that it runs.
     settle_again({.run_id = live->run_id,
@@ -350,8 +339,7 @@ Async<RunsRecovered> Runs::recover() {
   auto interrupted =
       co_await around_.ledger.interrupt_runs(around_.instance_id, around_.clock.now());
   if (!interrupted) co_return std::unexpected(interrupted.error());
-  auto clearing = around_.run_dirs.clear();
-  const auto cleared = co_await std::move(clearing);
+  const auto cleared = co_await around_.run_dirs.clear();
   if (!cleared) co_return std::unexpected(cleared.error());
   co_return RunsRecovered{.interrupted = *interrupted, .directories = *cleared};
 }
@@ -359,8 +347,7 @@ Async<RunsRecovered> Runs::recover() {
 Task<void> Runs::stop() {
   is_stopping_ = true;
   for (Live* live : live_) live->stop(Stop::shutdown);
-  auto joining = tasks_.join();
-  co_await std::move(joining);
+  co_await tasks_.join();
 }
 
 }  // namespace clawdforge

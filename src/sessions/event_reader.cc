@@ -30,8 +30,7 @@ Async<EventPiece> EventReader::next(std::chrono::milliseconds pause) {
     piece.is_lagging = true;
     co_return piece;
   }
-  auto finding = find(pause);
-  auto piece = co_await std::move(finding);
+  auto piece = co_await find(pause);
   left_at_ = std::chrono::steady_clock::now();
   bytes_then_ = feed_->bytes_published();
   co_return piece;
@@ -68,8 +67,7 @@ Async<EventPiece> EventReader::find(std::chrono::milliseconds pause) {
     after_ = piece.blocks.back()->last_event_id;
     co_return piece;
   }
-  auto replaying = replay();
-  co_return co_await std::move(replaying);
+  co_return co_await replay();
 }
 
 // A page of the journal. What retention has removed is told first, as a gap of its own.
@@ -77,8 +75,7 @@ Async<EventPiece> EventReader::replay() {
   EventPiece piece;
   piece.after = after_;
   const std::int64_t newest = feed_->last_event_id();
-  auto reading = ledger_.journal(session_id_, after_, kReplayBytesMax);
-  auto page = co_await std::move(reading);
+  auto page = co_await ledger_.journal(session_id_, after_, kReplayBytesMax);
   if (!page) co_return std::unexpected(page.error());
   const std::int64_t first = page->empty() ? newest + 1 : page->front().first_event_id;
   if (first > after_ + 1) {

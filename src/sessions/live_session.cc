@@ -134,8 +134,7 @@ Task<void> LiveSession::ended() {
   while (!is_quiet()) {
     const bool is_writing = !agent_ && !is_starting_ && !is_working_ && leaving_ == 0;
     if (is_writing) {
-      auto writing = journal_.idle();
-      co_await std::move(writing);
+      co_await journal_.idle();
     } else {
       co_await quiet_.async_wait(kAwait);
     }

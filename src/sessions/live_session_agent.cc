@@ -24,8 +24,7 @@ AgentFailure never_started() {
 Task<std::optional<AgentFailure>> LiveSession::start(AuditEvent created) {
   const auto self = shared_from_this();
   is_working_ = true;  // a turn that comes meanwhile waits: the row can be seen already
-  auto starting = start_agent(std::move(created));
-  auto failure = co_await std::move(starting);
+  auto failure = co_await start_agent(std::move(created));
   if (!failure && !waiting_.empty() && !is_ending()) {
     house_.tasks.spawn(work());
   } else {
@@ -52,12 +51,10 @@ Task<std::optional<AgentFailure>> LiveSession::start_agent(std::optional<AuditEv
   is_interrupted_ = false;
   // Two processes must not work on one conversation, and in one directory.
   while (leaving_ > 0 && !is_interrupted_) co_await quiet_.async_wait(kAwait);
-  auto taking = take_place();
-  auto failure = co_await std::move(taking);
+  auto failure = co_await take_place();
   std::shared_ptr<SessionAgent> agent;
   if (!failure) {
-    auto making = around_.dirs.make(session_.id);
-    auto dir = co_await std::move(making);
+    auto dir = co_await around_.dirs.make(session_.id);
     const AgentSpec* const spec = around_.agents.find(session_.agent);
     if (!dir) {
       failure = failure_from(dir.error());
@@ -78,8 +75,7 @@ Task<std::optional<AgentFailure>> LiveSession::start_agent(std::optional<AuditEv
     }
   }
   if (agent) {
-    auto opening = open_agent(std::move(created), std::move(agent));
-    failure = co_await std::move(opening);
+    failure = co_await open_agent(std::move(created), std::move(agent));
   }
   is_starting_ = false;
   if (failure) place_.reset();
@@ -91,8 +87,7 @@ Task<std::optional<AgentFailure>> LiveSession::take_place() {
   if (!entered) co_return failure_from(entered.error());
   place_ = std::move(*entered);
   if (!place_->is_granted()) house_.make_room();
-  auto waiting = place_->settled();
-  co_await std::move(waiting);
+  co_await place_->settled();
   if (place_->is_displaced()) co_return failure_from(Pool::full().error());
   if (!place_->is_granted()) co_return never_started();
   if (running_) running_->has_place = true;
@@ -116,8 +111,7 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
                             .cost_usd_so_far = session_.cost_usd.value_or(0)};
   Opening opened = std::unexpected(failure_from(out_of_memory().error()));
   try {
-    auto opening = agent->open(std::move(conversation));
-    opened = co_await std::move(opening);
+    opened = co_await agent->open(std::move(conversation));
   } catch (const std::bad_alloc&) {
     agent->stop();
   }
@@ -128,9 +122,9 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
     if (running_) running_->error_tail = agent->error_tail();
   } else {
     session_.agent_session_id = opened->agent_session_id;
-    auto noting = around_.ledger.note_agent(session_.id, opened->agent_session_id, agent->mark(),
-                                            around_.instance_id, std::move(created));
-    const auto noted = co_await std::move(noting);
+    const auto noted =
+        co_await around_.ledger.note_agent(session_.id, opened->agent_session_id, agent->mark(),
+                                           around_.instance_id, std::move(created));
     if (!noted) failure = failure_from(noted.error());
   }
   if (!failure && (is_interrupted_ || is_ending())) failure = never_started();
@@ -155,8 +149,7 @@ Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
   std::optional<AgentFailure> death;
   while (!death) {
     try {
-      auto listening = agent->next();
-      AgentNews news = co_await std::move(listening);
+      AgentNews news = co_await agent->next();
       house_.lines_skipped.increment(static_cast<std::int64_t>(news.skipped_lines));
       if (agent == agent_ && news.is_resumed && running_ && running_->is_begun) {
         // An agent that has never been asked anything has nothing to forget.
@@ -170,8 +163,7 @@ Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
       death = failure_from(out_of_memory().error());
       break;
     }
-    auto waiting = journal_.room();
-    co_await std::move(waiting);
+    co_await journal_.room();
   }
   if (agent != agent_) co_return;
   if (running_ && running_->is_begun && !running_->is_over()) {
@@ -266,16 +258,14 @@ void LiveSession::end_agent() {
 
 Task<void> LiveSession::see_off(std::shared_ptr<SessionAgent> agent, std::unique_ptr<Slot> place) {
   const auto self = shared_from_this();
-  auto finishing = agent->finish(ending_ == TurnStop::closed);
-  co_await std::move(finishing);
+  co_await agent->finish(ending_ == TurnStop::closed);
   agent.reset();
   place.reset();
   --leaving_;
   quiet_.cancel();
   // A closed row has no mark any more, and the mark of a new process stays.
   if (ending_ != TurnStop::closed && !agent_ && !is_starting_) {
-    auto forgetting = around_.ledger.forget_process(session_.id);
-    const auto forgotten = co_await std::move(forgetting);
+    const auto forgotten = co_await around_.ledger.forget_process(session_.id);
     if (!forgotten) {
       around_.log.warn("the mark of a process that has ended is still in the ledger",
                        {{"session", std::string_view(session_.id)},

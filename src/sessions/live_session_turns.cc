@@ -53,8 +53,7 @@ Task<void> LiveSession::work() {
   while (!waiting_.empty()) {
     running_ = std::move(waiting_.front());
     waiting_.pop_front();
-    auto running = run(running_);
-    co_await std::move(running);
+    co_await run(running_);
     running_.reset();
     last_active_ = steady_clock::now();
   }
@@ -65,8 +64,7 @@ Task<void> LiveSession::work() {
 }
 
 Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
-  auto preparing = prepare(turn);
-  auto failure = co_await std::move(preparing);
+  auto failure = co_await prepare(turn);
   if (!failure && turn->stop == TurnStop::none && agent_) {
     turn->is_begun = true;
     turn->patience = steady_clock::now() + house_.options.first_sign_max;
@@ -78,31 +76,28 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
       end_agent();
     }
     if (!failure) {
-      auto waiting = await_end(turn);
-      co_await std::move(waiting);
+      co_await await_end(turn);
     }
   }
   if (!turn->is_over()) {
     if (turn->stop != TurnStop::none) failure = failure_of(turn->stop, *turn);
     conclude(*turn, std::nullopt, std::move(failure));
   }
-  auto settling = settle(turn);
-  co_await std::move(settling);
+  co_await settle(turn);
 }
 
 // The agent runs, and the files are where it can read them.
 Task<std::optional<AgentFailure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn) {
   turn->has_place = agent_ != nullptr;
   if (!agent_) {
-    auto starting = start_agent(std::nullopt);
-    auto failure = co_await std::move(starting);
+    auto failure = co_await start_agent(std::nullopt);
     if (failure) co_return failure;
     // An agent that has never been asked anything has nothing to forget.
     turn->is_resumed = is_loaded_ || turn->index == 1;
   }
   if (!turn->attachments.empty()) {
-    auto attaching = around_.dirs.attach(session_.id, turn->index, std::move(turn->attachments));
-    const auto paths = co_await std::move(attaching);
+    const auto paths =
+        co_await around_.dirs.attach(session_.id, turn->index, std::move(turn->attachments));
     if (!paths) co_return failure_from(paths.error());
     turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));
   }
@@ -166,8 +161,7 @@ void LiveSession::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
 // Done means committed: whoever waits is told so, or that it is not.
 Task<void> LiveSession::settle(std::shared_ptr<LiveTurn> turn) {
   const auto self = shared_from_this();
-  auto committing = journal_.committed();
-  const auto committed = co_await std::move(committing);
+  const auto committed = co_await journal_.committed();
   if (committed) {
     turn->give(turn->take_outcome());
   } else {

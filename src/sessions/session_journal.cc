@@ -145,8 +145,7 @@ Task<void> SessionJournal::write() {
     const std::uint64_t upto = given_;
     const bool is_all = waiting_.is_empty();
     for (bool is_written = false; !is_written;) {
-      auto writing = ledger_.write_session(batch);
-      auto written = co_await std::move(writing);
+      auto written = co_await ledger_.write_session(batch);
       is_written = written.has_value();
       ++attempts_;
       failure_ = written ? std::nullopt : std::optional(written.error());

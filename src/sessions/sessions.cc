@@ -113,28 +113,23 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
       request.permission_mode.value_or(spec->permission_mode.value_or(options_.permission_mode));
   SessionLimits limits = options_.limits;
   if (app->sessions_max) limits.open_max_per_app = app->sessions_max;
-  auto adding = around_.ledger.add_session(session, limits, around_.instance_id);
-  auto added = co_await std::move(adding);
+  auto added = co_await around_.ledger.add_session(session, limits, around_.instance_id);
   if (!added) {
     if (may_be_kept(added.error())) drop_again(session.id);
     co_return std::unexpected(added.error());
   }
   if (is_stopping_) {
-    auto withdrawing = around_.ledger.drop_session(session.id);
-    const auto withdrawn = co_await std::move(withdrawing);
+    const auto withdrawn = co_await around_.ledger.drop_session(session.id);
     if (!withdrawn) co_return std::unexpected(withdrawn.error());
     co_return shutting_down();
   }
 
   const Entry live = entry_for(session);
-  auto starting = start_first(live, departure);
-  auto started = co_await std::move(starting);
+  auto started = co_await start_first(live, departure);
   if (started) co_return session;
-  auto ending = end_for_good(session.id, live->session().agent_session_id);
-  co_await std::move(ending);
+  co_await end_for_good(session.id, live->session().agent_session_id);
   if (was_begun(started.error())) around_.dirs.remove(session.id);
-  auto dropping = around_.ledger.drop_session(session.id);
-  const auto dropped = co_await std::move(dropping);
+  const auto dropped = co_await around_.ledger.drop_session(session.id);
   if (!dropped) {
     around_.log.warn("the row of a session that did not start could not be removed yet",
                      {{"session", std::string_view(session.id)},
@@ -155,8 +150,7 @@ Async<void> Sessions::start_first(Entry live, Departure* departure) {
     if (const auto unwanted = weak.lock()) unwanted->interrupt();
   });
   // The row as it was written is what the audit's line is about.
-  auto starting = live->start(creation(live->session(), around_.clock.now()));
-  const auto failure = co_await std::move(starting);
+  const auto failure = co_await live->start(creation(live->session(), around_.clock.now()));
   if (failure && is_stopping_) co_return shutting_down();
   if (failure && live->is_ending()) co_return closed();
   if (failure) co_return error_from(*failure);
@@ -167,8 +161,7 @@ Async<void> Sessions::start_first(Entry live, Departure* departure) {
 }
 
 Async<Session> Sessions::own(std::string app, std::string id) {
-  auto finding = around_.ledger.find_session(std::move(id));
-  auto found = co_await std::move(finding);
+  auto found = co_await around_.ledger.find_session(std::move(id));
   if (!found && found.error().kind != Errc::not_found) co_return std::unexpected(found.error());
   if (!found || found->app != app) co_return not_found();
   co_return std::move(*found);
@@ -177,22 +170,19 @@ Async<Session> Sessions::own(std::string app, std::string id) {
 // The turn has its place in the session's queue.
 Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app, std::string id,
                                                   TurnRequest request) {
-  auto owning = own(app->name, id);
-  auto session = co_await std::move(owning);
+  auto session = co_await own(app->name, id);
   if (!session) co_return std::unexpected(session.error());
   if (session->closed_at) co_return closed();
   std::vector<Attachment> attachments;
   if (!request.files.empty()) {
-    auto finding = around_.uploads.find(app->name, request.files);
-    auto found = co_await std::move(finding);
+    auto found = co_await around_.uploads.find(app->name, request.files);
     if (!found) co_return std::unexpected(found.error());
     attachments = std::move(*found);
   }
   if (!entry_of(id)) {
     // Now all of it: it will be started. And it may have been at work, and come to rest,
     // since its row was read: then its events and turns have higher numbers by now.
-    auto loading = around_.ledger.load_session(id);
-    session = co_await std::move(loading);
+    session = co_await around_.ledger.load_session(id);
     if (!session) co_return std::unexpected(session.error());
     if (session->closed_at) co_return closed();
   }
@@ -204,22 +194,19 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
 
 Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, std::string id,
                                   TurnRequest request, Departure* departure) {
-  auto accepting = accept(std::move(app), id, std::move(request));
-  auto accepted = co_await std::move(accepting);
+  auto accepted = co_await accept(std::move(app), id, std::move(request));
   if (!accepted) co_return std::unexpected(accepted.error());
   const std::shared_ptr<LiveTurn> turn = std::move(*accepted);
   const Listening listening(departure, [live = entry_of(id), turn] {
     if (live) live->leave(turn);
   });
-  auto waiting = turn->wait();
-  co_await std::move(waiting);
+  co_await turn->wait();
   co_return turn->take();
 }
 
 Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::string id,
                                         TurnRequest request) {
-  auto accepting = accept(std::move(app), id, std::move(request));
-  const auto accepted = co_await std::move(accepting);
+  const auto accepted = co_await accept(std::move(app), id, std::move(request));
   if (!accepted) co_return std::unexpected(accepted.error());
   (*accepted)->stop_collecting();
   // Nothing has been told of this turn yet: it has only just been accepted.
@@ -230,8 +217,7 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::str
                         around_.executor, around_.ledger, std::move(feed), std::move(id),
                         live->last_event_id(), options_.reader_bytes_max, false)};
   // Whoever is told that it was accepted may come back for its end, also after a restart.
-  auto keeping = live->kept();
-  const auto kept = co_await std::move(keeping);
+  const auto kept = co_await live->kept();
   if (!kept) co_return std::unexpected(kept.error());
   co_return stream;
 }
@@ -269,8 +255,7 @@ void Sessions::end_tails() {
 
 Async<std::unique_ptr<EventReader>> Sessions::read_events(std::string app, std::string id,
                                                           std::int64_t after) {
-  auto owning = own(std::move(app), id);
-  const auto session = co_await std::move(owning);
+  const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
   auto feed = feed_for(*session);
   // What was committed while the row was on its way is in the feed already.
@@ -285,21 +270,18 @@ Async<std::unique_ptr<EventReader>> Sessions::read_events(std::string app, std::
 }
 
 Async<bool> Sessions::cancel(std::string app, std::string id) {
-  auto owning = own(std::move(app), id);
-  const auto session = co_await std::move(owning);
+  const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
   if (session->closed_at) co_return closed();
   const Entry live = entry_of(id);
   if (!live || !live->cancel()) co_return false;
-  auto keeping = live->kept();
-  const auto kept = co_await std::move(keeping);
+  const auto kept = co_await live->kept();
   if (!kept) co_return std::unexpected(kept.error());
   co_return true;
 }
 
 Async<std::vector<OpenQuestion>> Sessions::questions(std::string app, std::string id) {
-  auto owning = own(std::move(app), id);
-  const auto session = co_await std::move(owning);
+  const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
   const Entry live = entry_of(id);
   if (!live || session->closed_at) co_return std::vector<OpenQuestion>{};
@@ -308,16 +290,14 @@ Async<std::vector<OpenQuestion>> Sessions::questions(std::string app, std::strin
 
 Async<void> Sessions::answer(std::string app, std::string id, std::string question_id,
                              PermissionChoice choice) {
-  auto owning = own(std::move(app), id);
-  const auto session = co_await std::move(owning);
+  const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
   if (session->closed_at) co_return closed();
   const Entry live = entry_of(id);
   if (!live) co_return fail(Errc::not_found, "permission_not_found", "There is no such question.");
   auto answered = live->questions().answer(question_id, choice);
   if (!answered) co_return answered;
-  auto keeping = live->kept();
-  co_return co_await std::move(keeping);
+  co_return co_await live->kept();
 }
 
 SessionView Sessions::view_of(Session session) const {
@@ -333,37 +313,31 @@ SessionView Sessions::view_of(Session session) const {
 }
 
 Async<SessionView> Sessions::find(std::string app, std::string id) {
-  auto owning = own(std::move(app), std::move(id));
-  auto session = co_await std::move(owning);
+  auto session = co_await own(std::move(app), std::move(id));
   if (!session) co_return std::unexpected(session.error());
   co_return view_of(std::move(*session));
 }
 
 Async<bool> Sessions::close(std::string app, std::string id) {
-  auto owning = own(std::move(app), id);
-  auto session = co_await std::move(owning);
+  auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
   bool was_open = false;
   if (!session->closed_at) {
     AuditEvent event{.event = "close", .at = around_.clock.now()};
-    auto closing = close_row(id, "closed", std::move(event), std::nullopt);
-    const auto changed = co_await std::move(closing);
+    const auto changed = co_await close_row(id, "closed", std::move(event), std::nullopt);
     if (!changed) co_return changed;
     was_open = *changed;
   }
-  auto ending = end_for_good(std::move(id), session->agent_session_id);
-  co_await std::move(ending);
+  co_await end_for_good(std::move(id), session->agent_session_id);
   co_return was_open;
 }
 
 // An agent that was started meanwhile may have begun another conversation.
 Task<void> Sessions::end_for_good(std::string id, std::string agent_session_id) {
   const Entry live = entry_of(id);
-  auto ending = end(id, TurnStop::closed);
-  co_await std::move(ending);
+  co_await end(id, TurnStop::closed);
   if (live) agent_session_id = live->session().agent_session_id;
-  auto removing = around_.acpx_records.remove(std::move(agent_session_id));
-  const auto removed = co_await std::move(removing);
+  const auto removed = co_await around_.acpx_records.remove(std::move(agent_session_id));
   if (removed) co_return;
   around_.log.warn(
       "what acpx has kept of a session could not be removed",
@@ -375,9 +349,8 @@ Async<bool> Sessions::close_row(std::string id, std::string reason, AuditEvent e
                                 std::optional<TimePoint> idle_since) {
   const Entry live = entry_of(id);
   if (live) live->refuse_turns();
-  auto closing =
-      around_.ledger.close_session(std::move(id), std::move(reason), std::move(event), idle_since);
-  auto changed = co_await std::move(closing);
+  auto changed = co_await around_.ledger.close_session(std::move(id), std::move(reason),
+                                                       std::move(event), idle_since);
   if (live && (!changed || !*changed)) live->keep_going();
   co_return changed;
 }
@@ -385,8 +358,7 @@ Async<bool> Sessions::close_row(std::string id, std::string reason, AuditEvent e
 Task<void> Sessions::end(std::string id, TurnStop reason) {
   if (const Entry live = entry_of(id)) {
     live->begin_end(reason);
-    auto ending = live->ended();
-    co_await std::move(ending);
+    co_await live->ended();
     forget(*live);
   }
   end_feed(id, FeedEnd::closed);
@@ -395,21 +367,17 @@ Task<void> Sessions::end(std::string id, TurnStop reason) {
 Async<bool> Sessions::sweep(std::string id, TimePoint idle_since) {
   if (const Entry live = entry_of(id); live && live->is_busy()) co_return false;
   AuditEvent event{.event = "sweep_close", .at = around_.clock.now()};
-  auto closing = close_row(id, "idle", std::move(event), idle_since);
-  auto changed = co_await std::move(closing);
+  auto changed = co_await close_row(id, "idle", std::move(event), idle_since);
   if (changed && *changed) {
-    auto clearing = clear(std::move(id));
-    auto cleared = co_await std::move(clearing);
+    auto cleared = co_await clear(std::move(id));
     if (!cleared) co_return std::unexpected(std::move(cleared.error()));
   }
   co_return changed;
 }
 
 Async<void> Sessions::clear(std::string id) {
-  auto finding = around_.ledger.find_session(id);
-  const auto row = co_await std::move(finding);
-  auto ending = end_for_good(std::move(id), row ? row->agent_session_id : "");
-  co_await std::move(ending);
+  const auto row = co_await around_.ledger.find_session(id);
+  co_await end_for_good(std::move(id), row ? row->agent_session_id : "");
   if (!row && row.error().kind != Errc::not_found) co_return std::unexpected(row.error());
   co_return Result<void>{};
 }
@@ -426,8 +394,7 @@ Async<void> Sessions::follow_ledger() {
   }
   std::erase_if(live_, [](const auto& entry) { return entry.second->is_quiet(); });
   if (ids.empty()) co_return Result<void>{};
-  auto asking = around_.ledger.open_among(ids);
-  const auto open = co_await std::move(asking);
+  const auto open = co_await around_.ledger.open_among(ids);
   if (!open) co_return std::unexpected(open.error());
   std::erase_if(ids,
                 [&](const std::string& id) { return std::ranges::find(*open, id) != open->end(); });
@@ -435,31 +402,25 @@ Async<void> Sessions::follow_ledger() {
     if (const Entry live = entry_of(id)) live->begin_end(TurnStop::closed);
   }
   for (const std::string& id : ids) {
-    auto ending = end_for_good(id, "");
-    co_await std::move(ending);
+    co_await end_for_good(id, "");
     // Whoever closed the row has left the mark of its process there.
-    auto forgetting = around_.ledger.forget_process(id);
-    auto forgotten = co_await std::move(forgetting);
+    auto forgotten = co_await around_.ledger.forget_process(id);
     if (!forgotten) co_return forgotten;
   }
   co_return Result<void>{};
 }
 
 Async<WorkListing> Sessions::files(std::string app, std::string id) {
-  auto owning = own(std::move(app), id);
-  const auto session = co_await std::move(owning);
+  const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  auto listing = around_.dirs.list(std::move(id));
-  co_return co_await std::move(listing);
+  co_return co_await around_.dirs.list(std::move(id));
 }
 
 Async<std::unique_ptr<WorkFileReader>> Sessions::open_file(std::string app, std::string id,
                                                            std::string path) {
-  auto owning = own(std::move(app), id);
-  const auto session = co_await std::move(owning);
+  const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  auto opening = around_.dirs.open(std::move(id), std::move(path));
-  co_return co_await std::move(opening);
+  co_return co_await around_.dirs.open(std::move(id), std::move(path));
 }
 
 // The idle agent that can be missed best: one that loads its conversation again, and among
@@ -487,12 +448,10 @@ Task<void> Sessions::stop() {
   for (const auto& [id, live] : live_) all.push_back(live);
   for (const Entry& live : all) live->begin_end(TurnStop::shutdown);
   for (const Entry& live : all) {
-    auto ending = live->ended();
-    co_await std::move(ending);
+    co_await live->ended();
   }
   live_.clear();
-  auto joining = tasks_.join();
-  co_await std::move(joining);
+  co_await tasks_.join();
 }
 
 std::size_t Sessions::live_count() const {

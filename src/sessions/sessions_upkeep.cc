@@ -25,8 +25,7 @@ Task<void> Sessions::drop_later(std::string id) {
   for (bool is_dropped = false; !is_dropped && !is_stopping_;) {
     pause.expires_after(kDropPause);
     co_await pause.async_wait(kAwait);
-    auto dropping = around_.ledger.drop_session(id);
-    const auto dropped = co_await std::move(dropping);
+    const auto dropped = co_await around_.ledger.drop_session(id);
     is_dropped = dropped.has_value();
   }
   --undropped_;

@@ -19,8 +19,8 @@ struct Found {
 };
 
 Async<LeftoversReport> end_processes(RecoverySurroundings around) {
-  auto reading = around.ledger.left_processes(around.sessions.instance_id, kLeftMarksMax);
-  const auto marks = co_await std::move(reading);
+  const auto marks =
+      co_await around.ledger.left_processes(around.sessions.instance_id, kLeftMarksMax);
   if (!marks) co_return std::unexpected(marks.error());
   std::vector<Leftover> leftovers;
   leftovers.reserve(marks->size());
@@ -28,8 +28,8 @@ Async<LeftoversReport> end_processes(RecoverySurroundings around) {
     leftovers.push_back(
         {.id = {.pid = mark.pid, .start_time = mark.start_time}, .boot_id = mark.boot_id});
   }
-  auto ending = end_leftovers(around.executor, std::move(leftovers), around.kill_grace);
-  LeftoversReport report = co_await std::move(ending);
+  LeftoversReport report =
+      co_await end_leftovers(around.executor, std::move(leftovers), around.kill_grace);
   for (const std::int64_t pid : report.stuck) {
     around.log.warn("a process of an earlier life does not end", {{"pid", pid}});
   }
@@ -63,20 +63,16 @@ void report(const Found& found, Log& log, Metrics& metrics) {
 
 Async<void> recover(RecoverySurroundings around) {
   Found found;
-  auto ending = end_processes(around);
-  auto ended = co_await std::move(ending);
+  auto ended = co_await end_processes(around);
   if (!ended) co_return std::unexpected(ended.error());
   found.processes = std::move(*ended);
-  auto runs = around.runs.recover();
-  const auto settled = co_await std::move(runs);
+  const auto settled = co_await around.runs.recover();
   if (!settled) co_return std::unexpected(settled.error());
   found.runs = *settled;
-  auto sessions = recover_sessions(around.sessions);
-  const auto adopted = co_await std::move(sessions);
+  const auto adopted = co_await recover_sessions(around.sessions);
   if (!adopted) co_return std::unexpected(adopted.error());
   found.sessions = *adopted;
-  auto uploads = around.sweeper.recover_uploads();
-  const auto joined = co_await std::move(uploads);
+  const auto joined = co_await around.sweeper.recover_uploads();
   if (!joined) co_return std::unexpected(joined.error());
   found.uploads = *joined;
   report(found, around.log, around.metrics);

@@ -53,16 +53,16 @@ Async<std::int64_t> interrupt_turns(SessionRecovery around) {
   std::int64_t turns = 0;
   std::map<std::string, std::int64_t> newest;  // events of sessions with several such turns
   while (true) {
-    auto looking = around.ledger.unfinished_turns(around.instance_id, kLeftOverTurnsMax);
-    const auto left = co_await std::move(looking);
+    const auto left =
+        co_await around.ledger.unfinished_turns(around.instance_id, kLeftOverTurnsMax);
     if (!left) co_return std::unexpected(left.error());
     if (left->empty()) co_return turns;
     for (UnfinishedTurn turn : *left) {
       std::int64_t& last = newest[turn.session_id];
       turn.last_event_id = std::max(turn.last_event_id, last);
       last = turn.last_event_id + 1;
-      auto writing = around.ledger.write_session(interruption_of(turn, around.clock.now()));
-      const auto written = co_await std::move(writing);
+      const auto written =
+          co_await around.ledger.write_session(interruption_of(turn, around.clock.now()));
       if (!written) co_return std::unexpected(written.error());
       ++turns;
     }
@@ -72,17 +72,13 @@ Async<std::int64_t> interrupt_turns(SessionRecovery around) {
 }  // namespace
 
 Async<SessionsRecovered> recover_sessions(SessionRecovery around) {
-  auto interrupting = interrupt_turns(around);
-  const auto turns = co_await std::move(interrupting);
+  const auto turns = co_await interrupt_turns(around);
   if (!turns) co_return std::unexpected(turns.error());
-  auto adopting = around.ledger.adopt_sessions(around.instance_id);
-  const auto never_made = co_await std::move(adopting);
+  const auto never_made = co_await around.ledger.adopt_sessions(around.instance_id);
   if (!never_made) co_return std::unexpected(never_made.error());
-  auto listing = around.ledger.all_session_ids();
-  auto ids = co_await std::move(listing);
+  auto ids = co_await around.ledger.all_session_ids();
   if (!ids) co_return std::unexpected(ids.error());
-  auto keeping = around.dirs.keep_only(std::move(*ids));
-  const auto directories = co_await std::move(keeping);
+  const auto directories = co_await around.dirs.keep_only(std::move(*ids));
   if (!directories) co_return std::unexpected(directories.error());
   co_return SessionsRecovered{
       .turns_interrupted = *turns, .never_made = *never_made, .directories = *directories};

@@ -13,30 +13,24 @@ constexpr int kSweepPagesMax = 1'000;
 }  // namespace
 
 Async<void> SessionSweep::sweep(SweepReport* report) {
-  auto following = sessions_.follow_ledger();
-  auto done = co_await std::move(following);
+  auto done = co_await sessions_.follow_ledger();
   if (!done) co_return done;
-  auto closing = close_idle(report);
-  done = co_await std::move(closing);
+  done = co_await close_idle(report);
   if (!done) co_return done;
-  auto deleting = delete_closed(report);
-  done = co_await std::move(deleting);
+  done = co_await delete_closed(report);
   if (!done) co_return done;
-  auto trimming = trim_journals();
-  co_return co_await std::move(trimming);
+  co_return co_await trim_journals();
 }
 
 Async<void> SessionSweep::close_idle(SweepReport* report) {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
     const TimePoint last = clock_.now() - limits_.ttl;
-    auto looking = ledger_.idle_sessions(last, kSweepSessionsMax);
-    const auto idle = co_await std::move(looking);
+    const auto idle = co_await ledger_.idle_sessions(last, kSweepSessionsMax);
     if (!idle) co_return std::unexpected(idle.error());
     std::int64_t closed = 0;
     for (const Session& session : *idle) {
       if (is_stopped_) break;
-      auto closing = sessions_.sweep(session.id, last);
-      const auto did = co_await std::move(closing);
+      const auto did = co_await sessions_.sweep(session.id, last);
       if (!did) co_return std::unexpected(did.error());
       if (*did) ++closed;
     }
@@ -49,13 +43,12 @@ Async<void> SessionSweep::close_idle(SweepReport* report) {
 
 Async<void> SessionSweep::delete_closed(SweepReport* report) {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
-    auto looking = ledger_.closed_sessions(clock_.now() - limits_.hard_ttl, kSweepSessionsMax);
-    const auto old = co_await std::move(looking);
+    const auto old =
+        co_await ledger_.closed_sessions(clock_.now() - limits_.hard_ttl, kSweepSessionsMax);
     if (!old) co_return std::unexpected(old.error());
     for (const std::string& id : *old) {
       if (is_stopped_) break;
-      auto deleting = delete_one(id);
-      const auto deleted = co_await std::move(deleting);
+      const auto deleted = co_await delete_one(id);
       if (!deleted) co_return std::unexpected(deleted.error());
       if (*deleted) ++report->hard_deleted;
     }
@@ -66,14 +59,13 @@ Async<void> SessionSweep::delete_closed(SweepReport* report) {
 
 // A long journal goes piece by piece, so that other writes get their turn.
 Async<bool> SessionSweep::delete_one(std::string id) {
-  auto clearing = sessions_.clear(id);
-  if (auto cleared = co_await std::move(clearing); !cleared) {
+  if (auto cleared = co_await sessions_.clear(id); !cleared) {
     co_return std::unexpected(std::move(cleared.error()));
   }
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
     AuditEvent event{.event = "hard_delete", .at = clock_.now()};
-    auto deleting = ledger_.delete_session(id, std::move(event), kSweepJournalRowsMax);
-    const auto is_gone = co_await std::move(deleting);
+    const auto is_gone =
+        co_await ledger_.delete_session(id, std::move(event), kSweepJournalRowsMax);
     if (!is_gone) co_return is_gone;
     if (!*is_gone) continue;
     dirs_.remove(std::move(id));
@@ -84,15 +76,14 @@ Async<bool> SessionSweep::delete_one(std::string id) {
 
 Async<void> SessionSweep::trim_journals() {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
-    auto trimming =
-        ledger_.trim_journal(clock_.now() - limits_.journal_age_max, kSweepJournalRowsMax);
-    const auto trimmed = co_await std::move(trimming);
+    const auto trimmed =
+        co_await ledger_.trim_journal(clock_.now() - limits_.journal_age_max, kSweepJournalRowsMax);
     if (!trimmed) co_return std::unexpected(trimmed.error());
     if (*trimmed < kSweepJournalRowsMax) break;
   }
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
-    auto trimming = ledger_.trim_large_journals(limits_.journal_bytes_max, kSweepJournalRowsMax);
-    const auto trimmed = co_await std::move(trimming);
+    const auto trimmed =
+        co_await ledger_.trim_large_journals(limits_.journal_bytes_max, kSweepJournalRowsMax);
     if (!trimmed) co_return std::unexpected(trimmed.error());
     if (*trimmed < kSweepJournalRowsMax) break;
   }

@@ -81,16 +81,14 @@ Async<UploadsRecovered> Sweeper::recover_uploads() {
   UploadsRecovered recovered{.files_removed = static_cast<std::int64_t>(found.strays.size()),
                              .rows_removed = static_cast<std::int64_t>(found.empty.size())};
   if (found.strays.empty() && found.empty.empty()) co_return recovered;
-  auto tidying = uploads_.remove_named(std::move(found.strays));
-  const auto tidied = co_await std::move(tidying);
+  const auto tidied = co_await uploads_.remove_named(std::move(found.strays));
   if (!tidied) {
     recovered.files_removed = 0;  // how many are left is not known
     log_.warn("a file that no upload knows cannot be removed",
               {{"why", std::string_view(tidied.error().detail)}});
   }
   if (found.empty.empty()) co_return recovered;
-  auto removing = ledger_.remove_uploads(std::move(found.empty));
-  const auto removed = co_await std::move(removing);
+  const auto removed = co_await ledger_.remove_uploads(std::move(found.empty));
   if (!removed) co_return std::unexpected(removed.error());
   co_return recovered;
 }
@@ -98,8 +96,7 @@ Async<UploadsRecovered> Sweeper::recover_uploads() {
 Async<SweepReport> Sweeper::tick() {
   while (is_sweeping_) co_await idle_.async_wait(kAwait);
   const Turn turn(*this);
-  auto sweeping = sweep();
-  co_return co_await std::move(sweeping);
+  co_return co_await sweep();
 }
 
 void Sweeper::add(Chore chore) { chores_.push_back(std::move(chore)); }
@@ -108,13 +105,10 @@ Async<SweepReport> Sweeper::sweep() {
   const auto begin = std::chrono::steady_clock::now();
   sweeps_.increment();
   SweepReport swept;
-  auto sweeping = sweep_uploads(&swept);
-  auto done = co_await std::move(sweeping);
-  auto trimming = sweep_audit(&swept);
-  if (auto trimmed = co_await std::move(trimming); !trimmed && done) done = std::move(trimmed);
+  auto done = co_await sweep_uploads(&swept);
+  if (auto trimmed = co_await sweep_audit(&swept); !trimmed && done) done = std::move(trimmed);
   for (const Chore& chore : chores_) {
-    auto doing = chore(&swept);
-    auto did = co_await std::move(doing);
+    auto did = co_await chore(&swept);
     if (!did && done) done = std::move(did);
   }
   files_deleted_.increment(swept.files_deleted);
@@ -161,8 +155,8 @@ Async<void> Sweeper::sweep_uploads(SweepReport* report) {
 Async<void> Sweeper::sweep_audit(SweepReport* report) {
   if (!times_.audit_age_max) co_return Result<void>{};
   for (int page = 0; page < kSweepAuditPagesMax && !is_stopped_; ++page) {
-    auto trimming = ledger_.trim_audit(clock_.now() - *times_.audit_age_max, kSweepAuditRowsMax);
-    const auto trimmed = co_await std::move(trimming);
+    const auto trimmed =
+        co_await ledger_.trim_audit(clock_.now() - *times_.audit_age_max, kSweepAuditRowsMax);
     if (!trimmed) co_return std::unexpected(trimmed.error());
     report->audit_rows_deleted += *trimmed;
     if (*trimmed < kSweepAuditRowsMax) break;
@@ -175,8 +169,7 @@ Task<void> Sweeper::run() {
     pause_.expires_after(times_.interval);
     co_await pause_.async_wait(kAwait);
     if (is_stopped_) co_return;
-    auto ticking = tick();
-    const auto swept = co_await std::move(ticking);
+    const auto swept = co_await tick();
     report(swept);
   }
 }

@@ -28,8 +28,7 @@ Async<void> Watch::begin() {
   mark_ = *mark;
   auto reloaded = co_await apps_.reload();
   if (!reloaded) co_return reloaded;
-  auto counting = count_sessions();
-  co_return co_await std::move(counting);
+  co_return co_await count_sessions();
 }
 
 Async<void> Watch::count_sessions() {
@@ -49,8 +48,7 @@ Async<void> Watch::look() {
     is_doubtful_ = false;
     if (on_reload_) on_reload_();
   }
-  auto counting = count_sessions();
-  co_return co_await std::move(counting);
+  co_return co_await count_sessions();
 }
 
 Task<void> Watch::run() {

@@ -21,8 +21,7 @@ void AcpAgent::send(std::string line) { pipe_.send(line.append("\n")); }
 // False: nothing comes any more.
 Task<bool> AcpAgent::read_more() {
   line_shown_.set(reader_.held_bytes());
-  auto reading = pipe_.read();
-  auto piece = co_await std::move(reading);
+  auto piece = co_await pipe_.read();
   if (!piece) {
     reader_.finish();
     co_return false;
@@ -54,13 +53,11 @@ Task<AgentNews> AcpAgent::next() {
   while (news.events.empty() && !death_) {
     while (auto message = next_message()) take(std::move(*message), news.events);
     if (!news.events.empty()) break;
-    auto reading = read_more();
-    const bool has_more = co_await std::move(reading);
+    const bool has_more = co_await read_more();
     if (has_more) continue;
     while (auto message = next_message()) take(std::move(*message), news.events);
     if (!news.events.empty()) break;
-    auto finding = pipe_.cause_of_end();
-    death_ = co_await std::move(finding);
+    death_ = co_await pipe_.cause_of_end();
   }
   if (news.events.empty()) news.death = death_;
   news.skipped_lines = std::exchange(skipped_lines_, 0);
@@ -152,9 +149,6 @@ void AcpAgent::answer(std::string ask_id, std::optional<std::string> option_id) 
   send(permission_answer(ask_id, option_id));
 }
 
-Task<void> AcpAgent::finish(bool /*is_for_good*/) {
-  auto ending = pipe_.wind_down();
-  co_await std::move(ending);
-}
+Task<void> AcpAgent::finish(bool /*is_for_good*/) { co_await pipe_.wind_down(); }
 
 }  // namespace clawdforge

@@ -512,10 +512,7 @@ TEST_F(AcpAgentTest, ReturnsSoonWhenItIsStopped) {
   }
 }
 
-Task<void> hear(AcpAgent* agent, std::optional<AgentNews>* news) {
-  auto waiting = agent->next();
-  *news = co_await std::move(waiting);
-}
+Task<void> hear(AcpAgent* agent, std::optional<AgentNews>* news) { *news = co_await agent->next(); }
 
 TEST_F(AcpAgentTest, EndsPolitelyAlsoWhileSomebodyWaits) {
   start(R"py(

@@ -18,8 +18,7 @@ constexpr std::string_view kAskingMode = "default";
 Task<Opening> AcpAgent::open(Conversation conversation) {
   pipe_.begin_opening();
   conversation_ = std::move(conversation);
-  auto opening = open_in_steps();
-  auto failure = co_await std::move(opening);
+  auto failure = co_await open_in_steps();
   pipe_.end_opening();
   if (failure) co_return std::unexpected(std::move(*failure));
   co_return Opened{.agent_session_id = conversation_.agent_session_id,
@@ -46,16 +45,13 @@ Task<AcpAgent::Answer> AcpAgent::ask(std::string method, std::string params) {
       take_early(std::move(*message));
     }
     if (!has_more) break;
-    auto reading = read_more();
-    has_more = co_await std::move(reading);
+    has_more = co_await read_more();
   }
-  auto finding = pipe_.cause_of_end();
-  co_return std::unexpected(co_await std::move(finding));
+  co_return std::unexpected(co_await pipe_.cause_of_end());
 }
 
 Task<AcpAgent::Answered> AcpAgent::ask_well(std::string method, std::string params) {
-  auto asking = ask(std::move(method), std::move(params));
-  auto answer = co_await std::move(asking);
+  auto answer = co_await ask(std::move(method), std::move(params));
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   const std::optional<AcpError>& error = answer->error;
   if (error) co_return std::unexpected(failure_of_error(*error));
@@ -80,26 +76,19 @@ void AcpAgent::take_early(AcpMessage message) {
 }
 
 Task<AcpAgent::Step> AcpAgent::open_in_steps() {
-  auto beginning = initialize();
-  if (auto failure = co_await std::move(beginning)) co_return failure;
+  if (auto failure = co_await initialize()) co_return failure;
   if (!setup_.spec.auth_method.empty()) {
-    auto asking = ask_well("authenticate", authenticate_params(setup_.spec.auth_method));
-    auto answer = co_await std::move(asking);
+    auto answer = co_await ask_well("authenticate", authenticate_params(setup_.spec.auth_method));
     if (!answer) co_return std::move(answer.error());
   }
-  auto loading = load_or_begin();
-  if (auto failure = co_await std::move(loading)) co_return failure;
-  auto mode = choose_mode();
-  if (auto failure = co_await std::move(mode)) co_return failure;
-  auto model = choose_model();
-  if (auto failure = co_await std::move(model)) co_return failure;
-  auto effort = choose_effort();
-  co_return co_await std::move(effort);
+  if (auto failure = co_await load_or_begin()) co_return failure;
+  if (auto failure = co_await choose_mode()) co_return failure;
+  if (auto failure = co_await choose_model()) co_return failure;
+  co_return co_await choose_effort();
 }
 
 Task<AcpAgent::Step> AcpAgent::initialize() {
-  auto asking = ask_well("initialize", initialize_params());
-  auto answer = co_await std::move(asking);
+  auto answer = co_await ask_well("initialize", initialize_params());
   if (!answer) co_return std::move(answer.error());
   abilities_ = std::move(*answer);
   if (abilities_.protocol_version > 1) {
@@ -126,17 +115,15 @@ Task<AcpAgent::Step> AcpAgent::load_or_begin() {
                            .retry_after = {}};
   }
   if (id.empty() || !(abilities_.can_resume || abilities_.can_load)) {
-    auto beginning = begin_anew();
-    co_return co_await std::move(beginning);
+    co_return co_await begin_anew();
   }
-  auto asking = ask(abilities_.can_resume ? "session/resume" : "session/load", std::move(*params));
-  auto answer = co_await std::move(asking);
+  auto answer =
+      co_await ask(abilities_.can_resume ? "session/resume" : "session/load", std::move(*params));
   if (!answer) co_return std::move(answer.error());
   const std::optional<AcpError>& error = answer->error;
   if (error && error->code == kAcpNotLoggedIn) co_return failure_of_error(*error);
   if (error) {
-    auto beginning = begin_anew();
-    co_return co_await std::move(beginning);
+    co_return co_await begin_anew();
   }
   const AcpResult result = std::move(answer->result).value_or(AcpResult{});
   conversation_.agent_session_id = result.session_id.empty() ? id : result.session_id;
@@ -150,8 +137,7 @@ Task<AcpAgent::Step> AcpAgent::load_or_begin() {
 
 Task<AcpAgent::Step> AcpAgent::begin_anew() {
   auto params = session_params(conversation_, dialect_, {});
-  auto asking = ask_well("session/new", params.value_or("{}"));
-  auto answer = co_await std::move(asking);
+  auto answer = co_await ask_well("session/new", params.value_or("{}"));
   if (!answer) co_return std::move(answer.error());
   if (answer->session_id.empty()) {
     co_return agent_failed("agent_nonsense",
@@ -174,9 +160,8 @@ const AcpOption* AcpAgent::option_of(std::string_view category, std::string_view
 Task<AcpAgent::Chosen> AcpAgent::choose(std::string category, std::string id, std::string value) {
   const AcpOption* option = option_of(category, id);
   if (option == nullptr) co_return false;
-  auto asking = ask("session/set_config_option",
-                    set_option_params(conversation_.agent_session_id, option->id, value));
-  auto answer = co_await std::move(asking);
+  auto answer = co_await ask("session/set_config_option",
+                             set_option_params(conversation_.agent_session_id, option->id, value));
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   const std::optional<AcpError>& error = answer->error;
   if (error && error->code == kAcpNotLoggedIn) co_return std::unexpected(failure_of_error(*error));
@@ -198,14 +183,12 @@ Task<AcpAgent::Step> AcpAgent::choose_mode() {
   const std::string& now = option != nullptr ? option->current : mode_;
   if (now.empty() || now == kAskingMode) co_return std::nullopt;
   if (option == nullptr) {
-    auto asking =
-        ask_well("session/set_mode", set_mode_params(conversation_.agent_session_id, kAskingMode));
-    auto answer = co_await std::move(asking);
+    auto answer = co_await ask_well("session/set_mode",
+                                    set_mode_params(conversation_.agent_session_id, kAskingMode));
     if (!answer) co_return std::move(answer.error());
     co_return std::nullopt;
   }
-  auto choosing = choose("mode", "mode", std::string(kAskingMode));
-  auto chosen = co_await std::move(choosing);
+  auto chosen = co_await choose("mode", "mode", std::string(kAskingMode));
   if (!chosen) co_return std::move(chosen.error());
   if (*chosen) co_return std::nullopt;
   co_return agent_failed("agent_error",
@@ -226,8 +209,7 @@ Task<AcpAgent::Step> AcpAgent::choose_model() {
         .retry_after = {}};
   }
   const std::vector<std::string> known = option->values;
-  auto choosing = choose("model", "model", model);
-  auto chosen = co_await std::move(choosing);
+  auto chosen = co_await choose("model", "model", model);
   if (!chosen) co_return std::move(chosen.error());
   if (!*chosen) co_return unknown_model(setup_.spec, model, known);
   co_return std::nullopt;
@@ -236,8 +218,7 @@ Task<AcpAgent::Step> AcpAgent::choose_model() {
 // After the model: which efforts there are depends on it.
 Task<AcpAgent::Step> AcpAgent::choose_effort() {
   if (conversation_.effort.empty()) co_return std::nullopt;
-  auto choosing = choose("thought_level", "effort", conversation_.effort);
-  auto chosen = co_await std::move(choosing);
+  auto chosen = co_await choose("thought_level", "effort", conversation_.effort);
   if (!chosen) co_return std::move(chosen.error());
   if (*chosen) co_return std::nullopt;
   co_return AgentFailure{

@@ -29,8 +29,7 @@ Task<bool> AcpxAgent::read_more() {
   std::size_t held = frames_.held_bytes();
   for (const auto& [number, operation] : operations_) held += operation.lines.held_bytes();
   line_shown_.set(held);
-  auto reading = pipe_.read();
-  const auto piece = co_await std::move(reading);
+  const auto piece = co_await pipe_.read();
   if (piece) frames_.feed(*piece);
   co_return piece.has_value();
 }
@@ -171,11 +170,9 @@ Task<AgentNews> AcpxAgent::next() {
   while (news.events.empty() && !news.is_resumed && !death_) {
     take_frames(news);
     if (!news.events.empty() || news.is_resumed) break;
-    auto reading = read_more();
-    const bool has_more = co_await std::move(reading);
+    const bool has_more = co_await read_more();
     if (has_more) continue;
-    auto finding = pipe_.cause_of_end();
-    death_ = co_await std::move(finding);
+    death_ = co_await pipe_.cause_of_end();
   }
   if (news.events.empty() && !news.is_resumed) news.death = death_;
   co_return news;
@@ -207,12 +204,10 @@ void AcpxAgent::begin_cancel() {
 Task<void> AcpxAgent::finish(bool is_for_good) {
   is_finishing_ = true;
   if (is_for_good && !record_id_.empty()) {
-    auto closing = close_session();
-    co_await std::move(closing);
+    co_await close_session();
   }
   // The host ends by itself then, and the launcher ends what it leaves.
-  auto ending = pipe_.wind_down();
-  co_await std::move(ending);
+  co_await pipe_.wind_down();
 }
 
 }  // namespace clawdforge

@@ -20,8 +20,7 @@ Task<Opening> AcpxAgent::open(Conversation conversation) {
     // keys, and acpx reads it again whenever it starts the agent.
     config_ = call_.conversation.temp_dir + "/acpx-mcp.json";
   }
-  auto opening = open_in_steps();
-  auto failure = co_await std::move(opening);
+  auto failure = co_await open_in_steps();
   pipe_.end_opening();
   if (failure) co_return std::unexpected(std::move(*failure));
   // Whether the agent can load is for acpx to know; it keeps the record in any case.
@@ -32,11 +31,9 @@ Task<Opening> AcpxAgent::open(Conversation conversation) {
 }
 
 Task<AcpxAgent::Step> AcpxAgent::open_in_steps() {
-  auto opening = open_session();
-  if (auto failure = co_await std::move(opening)) co_return failure;
+  if (auto failure = co_await open_session()) co_return failure;
   if (is_loaded_ || call_.conversation.effort.empty()) co_return std::nullopt;
-  auto choosing = choose_effort();
-  co_return co_await std::move(choosing);
+  co_return co_await choose_effort();
 }
 
 // One that was asleep is not started: the first prompt does that, and tells what became of
@@ -44,8 +41,7 @@ Task<AcpxAgent::Step> AcpxAgent::open_in_steps() {
 Task<AcpxAgent::Step> AcpxAgent::open_session() {
   const Conversation& conversation = call_.conversation;
   const bool is_known = conversation.agent_session_id.starts_with(kAcpxIdPrefix);
-  auto asking = ask(is_known ? acpx_ensure(call_, config_) : acpx_new(call_, config_));
-  auto answer = co_await std::move(asking);
+  auto answer = co_await ask(is_known ? acpx_ensure(call_, config_) : acpx_new(call_, config_));
   if (!answer) co_return std::move(answer.error());
   if (const auto& fault = answer->fault) {
     if (auto failure = model_failure(*fault, setup_.spec, conversation.model)) co_return failure;
@@ -74,16 +70,14 @@ Task<AcpxAgent::Step> AcpxAgent::choose_effort() {
           fmt::format("{} cannot be told this effort, or not with this model.", setup_.spec.name),
       .retry_after = {}};
   if (!call_.conversation.model.empty()) co_return not_supported;
-  auto asking = ask(acpx_show(call_));
-  auto record = co_await std::move(asking);
+  auto record = co_await ask(acpx_show(call_));
   if (!record) co_return std::move(record.error());
   auto found = std::ranges::find(record->options, "thought_level", &AcpOption::category);
   if (found == record->options.end()) {
     found = std::ranges::find(record->options, "effort", &AcpOption::id);
   }
   if (found == record->options.end()) co_return not_supported;
-  auto setting = ask(acpx_set(call_, found->id, call_.conversation.effort));
-  auto answer = co_await std::move(setting);
+  auto answer = co_await ask(acpx_set(call_, found->id, call_.conversation.effort));
   if (!answer) co_return std::move(answer.error());
   const auto& fault = answer->fault;
   if (!fault) co_return std::nullopt;
@@ -100,14 +94,12 @@ Task<AcpxAgent::Answered> AcpxAgent::ask(HostOrder order) {
   while (has_more && !operations_[number].status) {
     take_frames(nothing);
     if (operations_[number].status) break;
-    auto reading = read_more();
-    has_more = co_await std::move(reading);
+    has_more = co_await read_more();
   }
   Operation operation = std::move(operations_[number]);
   operations_.erase(number);
   if (!operation.status) {
-    auto finding = pipe_.cause_of_end();
-    co_return std::unexpected(co_await std::move(finding));
+    co_return std::unexpected(co_await pipe_.cause_of_end());
   }
   if (operation.answer) co_return std::move(*operation.answer);
   co_return std::unexpected(failure_of_acpx(setup_.spec, *operation.status));
@@ -124,15 +116,13 @@ Task<void> AcpxAgent::close_session() {
   AgentNews unheard;
   while (!is_over()) {
     if (pipe_.is_read()) {
-      auto waiting = pipe_.wait_for_nudge();
-      co_await std::move(waiting);
+      co_await pipe_.wait_for_nudge();
       continue;
     }
     take_frames(unheard);
     unheard = {};
     if (is_over()) break;
-    auto reading = read_more();
-    const bool has_more = co_await std::move(reading);
+    const bool has_more = co_await read_more();
     if (!has_more) break;
   }
   close_limit_->cancel();

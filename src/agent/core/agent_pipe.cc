@@ -109,8 +109,7 @@ void AgentPipe::send(std::string_view bytes) {
 Task<void> AgentPipe::write_out() {
   while (!outbox_.empty()) {
     writing_bytes_ = outbox_.size();
-    auto writing = child_->write(std::exchange(outbox_, {}));
-    const auto written = co_await std::move(writing);
+    const auto written = co_await child_->write(std::exchange(outbox_, {}));
     writing_bytes_ = 0;
     outbox_shown_.set(outbox_.size());
     // It may still have something to say: its output tells how it ended.
@@ -123,8 +122,7 @@ Task<std::optional<std::string>> AgentPipe::read() {
   if (++pieces_ % kPiecesAtOnce == 0) {
     co_await boost::asio::post(co_await boost::asio::this_coro::executor, kAwait);
   }
-  auto reading = child_->read(kReadBytes);
-  auto piece = co_await std::move(reading);
+  auto piece = co_await child_->read(kReadBytes);
   if (!piece || piece->empty()) co_return std::nullopt;
   co_return std::move(*piece);
 }
@@ -147,8 +145,7 @@ void AgentPipe::stop() {
 }
 
 Task<void> AgentPipe::await_end() {
-  auto ending = child_->exit();
-  status_ = co_await std::move(ending);
+  status_ = co_await child_->exit();
   ended_.cancel();
   farewell_.cancel();
 }
@@ -175,11 +172,9 @@ Task<void> AgentPipe::wind_down() {
   }
   stop();
   end_opening();
-  auto joining = tasks_.join();
-  co_await std::move(joining);
+  co_await tasks_.join();
   while (is_read_) co_await nudged_.async_wait(kAwait);
-  auto going = child_->gone();
-  co_await std::move(going);
+  co_await child_->gone();
 }
 
 }  // namespace clawdforge

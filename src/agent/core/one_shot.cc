@@ -56,8 +56,7 @@ Task<void> OneShot::send_prompt() {
 }
 
 Task<void> OneShot::await_end() {
-  auto ending = child_->exit();
-  works_->status = co_await std::move(ending);
+  works_->status = co_await child_->exit();
   works_->ended.cancel();
 }
 
@@ -70,8 +69,7 @@ Task<void> OneShot::wait_for_end(std::chrono::milliseconds most) {
 // Until the result is there, the output has ended, or there is too much of it.
 Task<void> OneShot::read_result(ResultReader* reader, GaugeShare* held) {
   while (true) {
-    auto reading = child_->read(kOneShotReadBytes);
-    const auto piece = co_await std::move(reading);
+    const auto piece = co_await child_->read(kOneShotReadBytes);
     if (!piece || piece->empty()) break;
     const bool is_done = reader->feed(*piece);
     held->set(reader->held_bytes());
@@ -86,8 +84,7 @@ Task<OneShotAnswer> OneShot::answer() {
   works_->tasks.spawn(await_end());
   ResultReader reader;
   GaugeShare held(setup_.output_bytes);
-  auto reading = read_result(&reader, &held);
-  co_await std::move(reading);
+  co_await read_result(&reader, &held);
 
   OneShotAnswer answer;
   if (const auto& result = reader.result()) {
@@ -98,12 +95,10 @@ Task<OneShotAnswer> OneShot::answer() {
     if (result->is_error) {
       answer.failure = failure_of(*result, unix_seconds(setup_.clock->now()), setup_.secrets);
       // A failure can wait for what the program still says on its standard error.
-      auto waiting = wait_for_end(kWindDownMax);
-      co_await std::move(waiting);
+      co_await wait_for_end(kWindDownMax);
     }
   } else {
-    auto failing = fail_without_result(&reader);
-    answer.failure = co_await std::move(failing);
+    answer.failure = co_await fail_without_result(&reader);
   }
   note_end(answer);
   co_return answer;
@@ -111,8 +106,7 @@ Task<OneShotAnswer> OneShot::answer() {
 
 Task<AgentFailure> OneShot::fail_without_result(const ResultReader* reader) {
   if (!reader->is_too_large()) {
-    auto waiting = wait_for_end(kSpeechlessMax);
-    co_await std::move(waiting);
+    co_await wait_for_end(kSpeechlessMax);
   }
   if (!works_->status && !is_stopped_) {
     child_->let_go();
@@ -135,16 +129,13 @@ void OneShot::note_end(OneShotAnswer& answer) const {
 
 Task<void> OneShot::finish() {
   if (works_) {
-    auto waiting = wait_for_end(kWindDownMax);
-    co_await std::move(waiting);
+    co_await wait_for_end(kWindDownMax);
   }
   child_->let_go();
   if (works_) {
-    auto joining = works_->tasks.join();
-    co_await std::move(joining);
+    co_await works_->tasks.join();
   }
-  auto going = child_->gone();
-  co_await std::move(going);
+  co_await child_->gone();
 }
 
 namespace {

@@ -25,16 +25,13 @@ using namespace std::chrono_literals;
 constexpr const char* kResult = R"({"type":"result","result":"fine","stop_reason":"end_turn"})";
 
 Task<bool> all_of_it(OneShot* shot, OneShotAnswer* answer) {
-  auto answering = shot->answer();
-  *answer = co_await std::move(answering);
-  auto finishing = shot->finish();
-  co_await std::move(finishing);
+  *answer = co_await shot->answer();
+  co_await shot->finish();
   co_return true;
 }
 
 Task<bool> stopping(Spawner* spawner) {
-  auto stopped = spawner->stop();
-  co_await std::move(stopped);
+  co_await spawner->stop();
   co_return true;
 }
 
@@ -297,8 +294,7 @@ TEST_F(OneShotTest, CallsTheDemoWithoutTheLogin) {
 }
 
 Task<bool> look_once(ProgramProbe* probe) {
-  auto looking = probe->look();
-  co_await std::move(looking);
+  co_await probe->look();
   co_return true;
 }
 
@@ -339,8 +335,7 @@ TEST_F(ProgramProbeTest, BoundsWhatItReads) {
 }
 
 Task<bool> run_it(ProgramProbe* probe) {
-  auto running = probe->run();
-  co_await std::move(running);
+  co_await probe->run();
   co_return true;
 }
 

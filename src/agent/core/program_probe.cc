@@ -30,8 +30,7 @@ Task<std::string> ProgramProbe::first_line() {
   constexpr std::size_t kKept = 4 * kVersionCharactersMax;
   std::string output;
   while (true) {
-    auto reading = child_->read(kKept);
-    const auto piece = co_await std::move(reading);
+    const auto piece = co_await child_->read(kKept);
     if (!piece || piece->empty()) break;
     output.append(*piece, 0, kKept - std::min(kKept, output.size()));
   }
@@ -50,27 +49,22 @@ Task<void> ProgramProbe::look() {
   deadline_.expires_after(kProbeTimeMax);
   watching.spawn(end_in_time());
 
-  auto reading = first_line();
-  std::string version = co_await std::move(reading);
-  auto ending = child->exit();
-  const ExitStatus status = co_await std::move(ending);
+  std::string version = co_await first_line();
+  const ExitStatus status = co_await child->exit();
   const bool is_present = status == ExitStatus(Exited{0});
   if (!is_stopped_) finding_ = {is_present, is_present ? std::move(version) : ""};
   has_looked_ = true;
 
   child->let_go();
-  auto going = child->gone();
-  co_await std::move(going);
+  co_await child->gone();
   deadline_.cancel();
-  auto joining = watching.join();
-  co_await std::move(joining);
+  co_await watching.join();
   child_ = nullptr;
 }
 
 Task<void> ProgramProbe::run() {
   while (!is_stopped_) {
-    auto looking = look();
-    co_await std::move(looking);
+    co_await look();
     if (is_stopped_) break;
     timer_.expires_after(finding_.is_present ? kProbeInterval : kProbeAbsentInterval);
     co_await timer_.async_wait(kAwait);

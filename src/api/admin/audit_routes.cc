@@ -73,8 +73,7 @@ Task<Response> list_runs(LedgerReader* ledger, Request* request) {
   Query query(request->query);
   AuditFilter filter = filter_of(query);
   if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
-  auto reading = ledger->runs(std::move(filter));
-  const auto page = co_await std::move(reading);
+  const auto page = co_await ledger->runs(std::move(filter));
   if (!page) co_return problem(page.error(), request->id);
   std::string body = R"({"runs":[)";
   for (const RunRecord& record : page->runs) {
@@ -91,8 +90,7 @@ Task<Response> list_sessions(LedgerReader* ledger, const Sessions* sessions, Req
   filter.audit = filter_of(query);
   filter.includes_closed = query.flag("include_closed").value_or(true);
   if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
-  auto reading = ledger->sessions(std::move(filter));
-  auto page = co_await std::move(reading);
+  auto page = co_await ledger->sessions(std::move(filter));
   if (!page) co_return problem(page.error(), request->id);
   co_return session_list(std::move(*page), *sessions);
 }
@@ -112,8 +110,7 @@ Task<Response> list_events(LedgerReader* ledger, Request* request) {
   Query query(request->query);
   AuditFilter filter = filter_of(query);
   if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
-  auto reading = ledger->session_events(std::move(filter));
-  const auto page = co_await std::move(reading);
+  const auto page = co_await ledger->session_events(std::move(filter));
   if (!page) co_return problem(page.error(), request->id);
   std::string body = R"({"events":[)";
   for (const AuditRecord& record : page->events) {

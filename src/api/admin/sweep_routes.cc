@@ -8,8 +8,7 @@ namespace clawdforge {
 namespace {
 
 Task<Response> sweep(Sweeper* sweeper, Request* request) {
-  auto ticking = sweeper->tick();
-  const auto swept = co_await std::move(ticking);
+  const auto swept = co_await sweeper->tick();
   if (!swept) co_return problem(swept.error(), request->id);
   co_return json_response(
       fmt::format(R"({{"ok":true,"soft_closed":{},"hard_deleted":{},"files_deleted":{}}})",

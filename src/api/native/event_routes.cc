@@ -47,8 +47,7 @@ struct Watcher {
 };
 
 Async<void> flush(BodyWriter* writer, std::string* out) {
-  auto writing = writer->write(std::exchange(*out, {}));
-  co_return co_await std::move(writing);
+  co_return co_await writer->write(std::exchange(*out, {}));
 }
 
 // What a piece is as a stream. False: it ends here.
@@ -77,14 +76,12 @@ Async<void> send_events(Watcher watcher, BodyWriter* writer) {
   for (bool goes_on = true; goes_on;) {
     if (!out.empty()) {
       told_at = std::chrono::steady_clock::now();
-      auto flushing = flush(writer, &out);
-      const auto written = co_await std::move(flushing);
+      const auto written = co_await flush(writer, &out);
       if (!written) co_return written;
     }
     const auto quiet = std::chrono::steady_clock::now() - told_at;
     const auto pause = std::chrono::ceil<std::chrono::milliseconds>(kHeartbeat - quiet);
-    auto reading = watcher.reader->next(std::max(pause, std::chrono::milliseconds(0)));
-    const auto piece = co_await std::move(reading);
+    const auto piece = co_await watcher.reader->next(std::max(pause, std::chrono::milliseconds(0)));
     if (!piece) co_return std::unexpected(piece.error());
     if (!watcher.apps->is_current(*watcher.app)) {
       out += kTokenGone;
@@ -95,8 +92,7 @@ Async<void> send_events(Watcher watcher, BodyWriter* writer) {
       out += kSseComment;
     }
   }
-  auto flushing = flush(writer, &out);
-  co_return co_await std::move(flushing);
+  co_return co_await flush(writer, &out);
 }
 
 struct EventQuery {
@@ -130,8 +126,7 @@ Task<Response> event_page(std::unique_ptr<EventReader> reader, EventQuery asked,
   std::int64_t after = asked.after;
   std::int64_t count = 0;
   for (bool goes_on = true; goes_on;) {
-    auto reading = reader->next(std::chrono::milliseconds(0));
-    const auto piece = co_await std::move(reading);
+    const auto piece = co_await reader->next(std::chrono::milliseconds(0));
     if (!piece) co_return problem(piece.error(), request_id);
     const bool is_news = !piece->is_pause || reader->is_behind();
     goes_on = is_news && !piece->is_lagging && piece->end == FeedEnd::none;
@@ -160,21 +155,18 @@ Task<Response> events(Sessions* sessions, const Apps* apps, Caller caller, Reque
   if (!asked) co_return problem(asked.error(), request->id);
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
-  auto opening = sessions->read_events(caller.app->name, *id, asked->after);
-  auto reader = co_await std::move(opening);
+  auto reader = co_await sessions->read_events(caller.app->name, *id, asked->after);
   if (!reader) co_return session_problem(reader.error(), request->id);
   if (is_stream) {
     co_return event_stream(std::move(*reader), std::nullopt, caller.app, *apps);
   }
-  auto paging = event_page(std::move(*reader), *asked, request->id);
-  co_return co_await std::move(paging);
+  co_return co_await event_page(std::move(*reader), *asked, request->id);
 }
 
 Task<Response> cancel(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
-  auto cancelling = sessions->cancel(caller.app->name, *id);
-  const auto is_cancelled = co_await std::move(cancelling);
+  const auto is_cancelled = co_await sessions->cancel(caller.app->name, *id);
   if (!is_cancelled) co_return session_problem(is_cancelled.error(), request->id);
   co_return json_response(*is_cancelled ? R"({"ok":true,"cancelled":true})"
                                         : R"({"ok":true,"cancelled":false})");

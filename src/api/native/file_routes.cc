@@ -81,8 +81,7 @@ Async<void> write_block(Uploads* uploads, std::size_t file_bytes_max, UploadForm
     *incoming = std::move(*begun);
   }
   if (form->held_bytes() == 0) co_return Result<void>{};
-  auto appending = (*incoming)->append(form->take_bytes());
-  co_return co_await std::move(appending);
+  co_return co_await (*incoming)->append(form->take_bytes());
 }
 
 // Reads the whole body. The file is on the disk then, whole, but not kept yet.
@@ -119,16 +118,15 @@ Response upload_response(const KeptUpload& kept) {
 Task<Response> receive(Uploads* uploads, std::size_t file_bytes_max, Caller caller,
                        Request* request) {
   UploadForm form;
-  auto reading = read_form(uploads, file_bytes_max, request, &form);
-  auto incoming = co_await std::move(reading);
+  auto incoming = co_await read_form(uploads, file_bytes_max, request, &form);
   if (!incoming) co_return problem(incoming.error(), request->id);
   Query query(request->query);
   if (form.files() == 0) query.wrong("file", "is required");
   if (form.files() > 1) query.wrong("file", "must be given only once");
   const auto ttl_secs = form.ttl_secs(query);
   if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
-  auto keeping = uploads->keep(std::move(*incoming), {caller.app->name, form.filename(), ttl_secs});
-  auto kept = co_await std::move(keeping);
+  auto kept =
+      co_await uploads->keep(std::move(*incoming), {caller.app->name, form.filename(), ttl_secs});
   if (!kept) co_return problem(kept.error(), request->id);
   co_return upload_response(*kept);
 }

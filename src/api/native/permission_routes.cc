@@ -13,8 +13,7 @@ namespace {
 Task<Response> list(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
-  auto asking = sessions->questions(caller.app->name, *id);
-  const auto questions = co_await std::move(asking);
+  const auto questions = co_await sessions->questions(caller.app->name, *id);
   if (!questions) co_return session_problem(questions.error(), request->id);
   std::string body = R"({"permissions":[)";
   for (const OpenQuestion& question : *questions) {
@@ -32,8 +31,8 @@ Task<Response> answer(Sessions* sessions, Caller caller, Request* request) {
   if (!choice) co_return problem(choice.error(), request->id);
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
-  auto answering = sessions->answer(caller.app->name, *id, request->params.back(), *choice);
-  const auto answered = co_await std::move(answering);
+  const auto answered =
+      co_await sessions->answer(caller.app->name, *id, request->params.back(), *choice);
   if (!answered) co_return session_problem(answered.error(), request->id);
   co_return json_response(R"({"ok":true})");
 }

@@ -14,13 +14,12 @@ Task<Response> create(Sessions* sessions, const Apps* apps, Caller caller, Reque
   auto parsed = parse_session(request->body);
   if (!parsed) co_return problem(parsed.error(), request->id);
   free_memory(request->body);  // what was made of it is kept, and not both
-  auto creating = sessions->create(caller.app, std::move(*parsed), request->departure);
-  const auto session = co_await std::move(creating);
+  const auto session =
+      co_await sessions->create(caller.app, std::move(*parsed), request->departure);
   if (!session) co_return problem(session.error(), request->id);
   if (!apps->is_current(*caller.app)) {
     // The token was taken away meanwhile, and with it all sessions but this one.
-    auto closing = sessions->close(caller.app->name, session->id);
-    const auto closed = co_await std::move(closing);
+    const auto closed = co_await sessions->close(caller.app->name, session->id);
     if (!closed) co_return problem(closed.error(), request->id);
   }
   co_return created_session(*session);
@@ -37,13 +36,11 @@ Task<Response> turn(Sessions* sessions, const Apps* apps, SessionDefaults defaul
   TurnRequest& asked = parsed->turn;
   asked.received = request->received;
   if (parsed->is_streamed) {
-    auto starting = sessions->stream_turn(caller.app, *id, std::move(asked));
-    auto stream = co_await std::move(starting);
+    auto stream = co_await sessions->stream_turn(caller.app, *id, std::move(asked));
     if (!stream) co_return session_problem(stream.error(), request->id);
     co_return event_stream(std::move(stream->reader), stream->turn_index, caller.app, *apps);
   }
-  auto turning = sessions->turn(caller.app, *id, std::move(asked), request->departure);
-  auto outcome = co_await std::move(turning);
+  auto outcome = co_await sessions->turn(caller.app, *id, std::move(asked), request->departure);
   if (!outcome) co_return session_problem(outcome.error(), request->id);
   co_return turn_answer(*id, std::move(*outcome), request->id);
 }
@@ -51,8 +48,7 @@ Task<Response> turn(Sessions* sessions, const Apps* apps, SessionDefaults defaul
 Task<Response> show(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
-  auto finding = sessions->find(caller.app->name, *id);
-  const auto view = co_await std::move(finding);
+  const auto view = co_await sessions->find(caller.app->name, *id);
   if (!view) co_return session_problem(view.error(), request->id);
   co_return session_state(*view);
 }
@@ -60,8 +56,7 @@ Task<Response> show(Sessions* sessions, Caller caller, Request* request) {
 Task<Response> list(Sessions* sessions, LedgerReader* ledger, Caller caller, Request* request) {
   auto filter = parse_session_list(request->query, caller.app->name);
   if (!filter) co_return problem(filter.error(), request->id);
-  auto reading = ledger->sessions(std::move(*filter));
-  auto page = co_await std::move(reading);
+  auto page = co_await ledger->sessions(std::move(*filter));
   if (!page) co_return problem(page.error(), request->id);
   co_return session_list(std::move(*page), *sessions);
 }
@@ -69,8 +64,7 @@ Task<Response> list(Sessions* sessions, LedgerReader* ledger, Caller caller, Req
 Task<Response> close(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
-  auto closing = sessions->close(caller.app->name, *id);
-  const auto was_open = co_await std::move(closing);
+  const auto was_open = co_await sessions->close(caller.app->name, *id);
   if (!was_open) co_return session_problem(was_open.error(), request->id);
   co_return json_response(*was_open ? R"({"ok":true})" : R"({"ok":true,"already_closed":true})");
 }
@@ -78,8 +72,7 @@ Task<Response> close(Sessions* sessions, Caller caller, Request* request) {
 Task<Response> list_files(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
-  auto listing = sessions->files(caller.app->name, *id);
-  const auto files = co_await std::move(listing);
+  const auto files = co_await sessions->files(caller.app->name, *id);
   if (!files) co_return session_problem(files.error(), request->id);
   co_return file_list(*files);
 }
@@ -87,15 +80,13 @@ Task<Response> list_files(Sessions* sessions, Caller caller, Request* request) {
 // One that has become shorter since it was opened is cut: else it would look whole.
 Async<void> send_file(std::unique_ptr<WorkFileReader> file, BodyWriter* writer) {
   for (std::int64_t left = file->size(); left > 0;) {
-    auto reading = file->read(kFilePieceBytes);
-    auto piece = co_await std::move(reading);
+    auto piece = co_await file->read(kFilePieceBytes);
     if (!piece) co_return std::unexpected(piece.error());
     if (piece->empty()) {
       co_return fail(Errc::unavailable, "file_changed", "The file has become shorter meanwhile.");
     }
     left -= static_cast<std::int64_t>(piece->size());
-    auto writing = writer->write(std::move(*piece));
-    const auto written = co_await std::move(writing);
+    const auto written = co_await writer->write(std::move(*piece));
     if (!written) co_return std::unexpected(written.error());
   }
   co_return Result<void>{};
@@ -105,8 +96,7 @@ Async<void> send_file(std::unique_ptr<WorkFileReader> file, BodyWriter* writer) 
 Task<Response> fetch_file(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
-  auto opening = sessions->open_file(caller.app->name, *id, request->params.back());
-  auto file = co_await std::move(opening);
+  auto file = co_await sessions->open_file(caller.app->name, *id, request->params.back());
   if (!file) co_return session_problem(file.error(), request->id);
   Response response;
   response.content_type = "application/octet-stream";

@@ -47,8 +47,7 @@ class SessionRoutes : public ::testing::Test {
     return root;
   }
   static Task<bool> stop(Sessions* sessions) {
-    auto stopping = sessions->stop();
-    co_await std::move(stopping);
+    co_await sessions->stop();
     co_return true;
   }
 

@@ -139,8 +139,7 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
 template <class Stream>
 Task<void> StreamConnection<Stream>::serve() {
   if constexpr (kTls) {
-    auto shaking = handshake();
-    if (!co_await std::move(shaking)) co_return;
+    if (!co_await handshake()) co_return;
   }
   int in_a_row = 0;
   for (bool is_first = true;; is_first = false) {
@@ -160,16 +159,13 @@ Task<void> StreamConnection<Stream>::serve() {
       in_a_row = 0;
       co_await asio::post(kAwait);
     }
-    auto one = exchange();
-    bool goes_on = co_await std::move(one);
+    bool goes_on = co_await exchange();
     if (streaming_) {
-      auto streaming = stream_answer();
-      goes_on = co_await std::move(streaming);
+      goes_on = co_await stream_answer();
     }
     if (!goes_on) break;
   }
-  auto ending = end();
-  co_await std::move(ending);
+  co_await end();
 }
 
 template <class Stream>
@@ -264,8 +260,7 @@ std::optional<Fault> StreamConnection<Stream>::begin(Exchange& exchange, Request
 template <class Stream>
 Task<HeadEnd> StreamConnection<Stream>::read_head() {
   for (;;) {
-    auto reading = read_more();
-    const bool more = co_await std::move(reading);
+    const bool more = co_await read_more();
     if (!more) co_return HeadEnd{0, timed_out_ ? kTimeout : kGone};
     HeadEnd end = find_head_end(in_, context_.options.request);
     if (end.size > 0 || end.fault) co_return end;
@@ -285,8 +280,7 @@ Task<bool> StreamConnection<Stream>::exchange() {
   if (in_.starts_with("\r\n")) in_.erase(0, 2);  // one empty line too many is forgiven
   HeadEnd end = find_head_end(in_, context_.options.request);
   if (end.size == 0 && !end.fault) {
-    auto reading = read_head();
-    end = co_await std::move(reading);
+    end = co_await read_head();
     if (end.fault && end.fault->status == kCallerGone) co_return false;
   }
   request.head_bytes.assign(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(end.size));
@@ -302,20 +296,17 @@ Task<bool> StreamConnection<Stream>::exchange() {
   exchange.who = std::move(request.who);
   if (admission.refusal) {
     if (!parser.is_done()) {
-      auto discarding = discard_body(&parser);
-      if (!co_await std::move(discarding)) exchange.keep_alive = false;
+      if (!co_await discard_body(&parser)) exchange.keep_alive = false;
     }
     response = std::move(*admission.refusal);
   } else if (!exchange.fault && !parser.is_done() && !admission.pulls_body) {
-    auto taking = take_body(&parser, &request, admission.body_bytes_max);
-    exchange.fault = co_await std::move(taking);
+    exchange.fault = co_await take_body(&parser, &request, admission.body_bytes_max);
   }
   if (!exchange.fault && !admission.refusal) {
     request.received = steady_clock::now();
     enter(Phase::handling, SteadyTime::max());
     try {
-      auto handling = handle(exchange, parser, request, admission);
-      response = co_await std::move(handling);
+      response = co_await handle(exchange, parser, request, admission);
     } catch (const std::exception& exception) {
       if (context_.stopping) throw;  // the cancellation
       note_defect(exchange, exception);
@@ -337,8 +328,7 @@ Task<bool> StreamConnection<Stream>::exchange() {
     stream_later(std::move(exchange), std::move(response), *sent);
     co_return true;
   } else if (*sent < out_.size() || !apart.empty()) {
-    auto finishing = send_rest(*sent, apart);
-    if (!co_await std::move(finishing)) exchange.keep_alive = false;
+    if (!co_await send_rest(*sent, apart)) exchange.keep_alive = false;
   }
   settle(exchange, response);
   co_return exchange.keep_alive;
@@ -349,8 +339,7 @@ template <class Stream>
 Task<std::optional<Fault>> StreamConnection<Stream>::take_body(RequestParser* parser,
                                                                Request* request, std::size_t max) {
   try {
-    auto reading = read_body(parser, request, max);
-    co_return co_await std::move(reading);
+    co_return co_await read_body(parser, request, max);
   } catch (const std::bad_alloc&) {
     free_memory(request->body);
     co_return kNoMemory;
@@ -364,8 +353,7 @@ Task<std::optional<Fault>> StreamConnection<Stream>::read_body(RequestParser* pa
   if (parser->is_done()) co_return std::nullopt;
   if (parser->content_length().value_or(0) > max) co_return kTooLarge;
   if (parser->expects_continue() && request->version_minor == 1 && in_.empty()) {
-    auto sending = send("HTTP/1.1 100 Continue\r\n\r\n");
-    if (!co_await std::move(sending)) co_return kGone;
+    if (!co_await send("HTTP/1.1 100 Continue\r\n\r\n")) co_return kGone;
   }
   const auto begun = steady_clock::now();
   const ServerOptions& options = context_.options;
@@ -380,8 +368,7 @@ Task<std::optional<Fault>> StreamConnection<Stream>::read_body(RequestParser* pa
     if (in_.size() > options.request.head_bytes_max + context_.read_buffer.size()) {
       co_return Fault{400, "bad_request", "The body's chunks are not valid."};
     }
-    auto reading = read_more();
-    if (!co_await std::move(reading)) co_return timed_out_ ? kTimeout : kGone;
+    if (!co_await read_more()) co_return timed_out_ ? kTimeout : kGone;
   }
 }
 
@@ -394,8 +381,7 @@ Task<bool> StreamConnection<Stream>::discard_body(RequestParser* parser) {
   if (parser->expects_continue()) co_return false;
   if (parser->content_length().value_or(0) > kDrainBytesMax) co_return false;
   Request unwanted(peer_);
-  auto reading = read_body(parser, &unwanted, kDrainBytesMax);
-  const auto fault = co_await std::move(reading);
+  const auto fault = co_await read_body(parser, &unwanted, kDrainBytesMax);
   linger_ = fault.has_value();
   co_return !fault;
 }
@@ -424,8 +410,7 @@ Task<Response> StreamConnection<Stream>::handle_pulling(Exchange* exchange, Requ
                    .chunk_head_bytes_max = options.request.head_bytes_max},
                   parser->expects_continue() && request->version_minor == 1);
   request->body_reader = &body;
-  auto handling = admission->handler(request);
-  Response response = co_await std::move(handling);
+  Response response = co_await admission->handler(request);
   request->body_reader = nullptr;
   exchange->fault = body.fault();
   in_ = body.take_rest();
@@ -445,8 +430,7 @@ Task<Response> StreamConnection<Stream>::handle_watched(Exchange* exchange, Requ
   Response response;
   std::exception_ptr thrown;
   try {
-    auto handling = admission->handler(request);
-    response = co_await std::move(handling);
+    response = co_await admission->handler(request);
   } catch (...) {
     thrown = std::current_exception();
   }
@@ -454,8 +438,7 @@ Task<Response> StreamConnection<Stream>::handle_watched(Exchange* exchange, Requ
   // The stream may neither die nor be used before the watch's read is back. In a coroutine
   // that is being cancelled, waiting would throw instead.
   co_await asio::this_coro::throw_if_cancelled(false);
-  auto ending = watch.end();
-  co_await std::move(ending);
+  co_await watch.end();
   co_await asio::this_coro::throw_if_cancelled(true);
   if (thrown) std::rethrow_exception(thrown);
   exchange->has_departed = watch.has_departed();
@@ -478,10 +461,8 @@ void StreamConnection<Stream>::compose(Exchange& exchange, const Response& respo
 // What compose() and try_send() have left to do. False: the connection is of no more use.
 template <class Stream>
 Task<bool> StreamConnection<Stream>::send_rest(std::size_t sent, std::string_view body) {
-  auto rest = send(std::string_view(out_).substr(sent));
-  if (!co_await std::move(rest)) co_return false;
-  auto sending = send(body);
-  co_return co_await std::move(sending);
+  if (!co_await send(std::string_view(out_).substr(sent))) co_return false;
+  co_return co_await send(body);
 }
 
 // False: it was the connection's last answer.
@@ -492,11 +473,9 @@ Task<bool> StreamConnection<Stream>::stream_answer() {
   ::setsockopt(socket().native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kStreamUnsentBytesMax,
                sizeof kStreamUnsentBytesMax);
   if (in_.empty()) free_memory(in_);
-  auto rest = send(std::string_view(out_).substr(answer->sent));
-  bool is_whole = co_await std::move(rest);
+  bool is_whole = co_await send(std::string_view(out_).substr(answer->sent));
   if (is_whole) {
-    auto streaming = send_stream(&answer->response);
-    is_whole = co_await std::move(streaming);
+    is_whole = co_await send_stream(&answer->response);
   }
   settle(answer->exchange, answer->response);
   co_return is_whole && answer->exchange.keep_alive;
@@ -506,8 +485,7 @@ template <class Stream>
 Task<bool> StreamConnection<Stream>::send_stream(Response* response) {
   enter(Phase::handling, SteadyTime::max());
   try {
-    auto streaming = response->stream(this);
-    const Result<void> whole = co_await std::move(streaming);
+    const Result<void> whole = co_await response->stream(this);
     if (!whole) {
       const Error& error = whole.error();
       response->detail = error.detail.empty() ? error.message : error.detail;
@@ -520,8 +498,7 @@ Task<bool> StreamConnection<Stream>::send_stream(Response* response) {
     co_return false;
   }
   if (!is_answer_chunked_) co_return true;
-  auto end = send("0\r\n\r\n");
-  co_return co_await std::move(end);
+  co_return co_await send("0\r\n\r\n");
 }
 
 template <class Stream>
@@ -536,8 +513,7 @@ Async<void> StreamConnection<Stream>::write(std::string bytes) {
   } else {
     out_ = std::move(bytes);
   }
-  auto sending = send(out_);
-  const bool sent = co_await std::move(sending);
+  const bool sent = co_await send(out_);
   free_memory(out_);  // it may be quiet for long
   enter(Phase::handling, SteadyTime::max());
   if (!sent) co_return fail(Errc::gone, "caller_gone", "The caller has gone.");
@@ -573,8 +549,7 @@ Task<void> StreamConnection<Stream>::end() {
   if (linger_ && !kTls) socket().shutdown(TcpSocket::shutdown_send, ignored);
   for (std::size_t total = 0; linger_ && total < kLingerBytesMax; total += in_.size()) {
     in_.clear();
-    auto reading = read_more();
-    if (!co_await std::move(reading)) break;
+    if (!co_await read_more()) break;
   }
   if constexpr (kTls) co_await stream_.async_shutdown(kAwait);
 }

@@ -48,8 +48,7 @@ Async<std::string_view> PulledBody::next() {
     if (!piece_.empty() || parser_.is_done()) co_return piece_;
     // A chunk's head that never ends is no body, but it fills the buffer all the same.
     if (end_ - begin_ > limits_.chunk_head_bytes_max) co_return refuse(kBadChunks);
-    auto reading = read_more();
-    const auto fault = co_await std::move(reading);
+    const auto fault = co_await read_more();
     if (fault) co_return refuse(*fault);
   }
 }
@@ -57,8 +56,7 @@ Async<std::string_view> PulledBody::next() {
 Task<std::optional<Fault>> PulledBody::read_more() {
   if (must_say_continue_) {
     must_say_continue_ = false;
-    auto saying = source_.send_continue();
-    if (!co_await std::move(saying)) co_return kGone;
+    if (!co_await source_.send_continue()) co_return kGone;
   }
   if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= begin_;
@@ -66,9 +64,8 @@ Task<std::optional<Fault>> PulledBody::read_more() {
   buffer_.resize(std::max(buffer_.size(), end_ + kPieceBytesMax));
   const std::chrono::seconds earned(pulled_bytes_ / limits_.bytes_per_second_min);
   const auto begun = steady_clock::now();
-  auto reading =
-      source_.read_into(std::span(buffer_).subspan(end_), limits_.read_max + earned - waited_);
-  const std::size_t count = co_await std::move(reading);
+  const std::size_t count = co_await source_.read_into(std::span(buffer_).subspan(end_),
+                                                       limits_.read_max + earned - waited_);
   if (count == 0) co_return source_.has_timed_out() ? kTimeout : kGone;
   waited_ += steady_clock::now() - begun;
   end_ += count;

@@ -241,8 +241,7 @@ Task<void> Server::Listener::serve(std::unique_ptr<Connection> connection) {
   open_gauge_.set(static_cast<std::int64_t>(++connection_count_));
   if (!context_.stopping) {
     try {
-      auto serving = connection->serve();
-      co_await std::move(serving);
+      co_await connection->serve();
     } catch (const std::exception& exception) {
       // Out of memory, say. It costs this connection, not the others.
       if (!context_.stopping) {

@@ -64,8 +64,7 @@ class RunningServer {
   }
 
   Task<int> stop() {
-    auto stopping = server_.stop();
-    co_await std::move(stopping);
+    co_await server_.stop();
     co_return 0;
   }
 
@@ -89,8 +88,7 @@ class RunningServer {
   // The answer may come, and the end, before all was sent.
   static Task<std::string> talk(Socket* socket, const std::string* request) {
     co_await boost::asio::async_write(*socket, boost::asio::buffer(*request), kAwait);
-    auto reading = read_to_end(socket);
-    co_return co_await std::move(reading);
+    co_return co_await read_to_end(socket);
   }
 
   IoContext io_{1};

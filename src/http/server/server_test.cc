@@ -74,8 +74,7 @@ class ServerTest : public ::testing::Test {
   }
 
   Task<int> stop() {
-    auto stopping = server_.stop();
-    co_await std::move(stopping);
+    co_await server_.stop();
     co_return 0;
   }
 

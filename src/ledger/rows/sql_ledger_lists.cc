@@ -137,10 +137,9 @@ Async<AuditPage> SqlLedger::session_events(AuditFilter filter) {
   if (!place) co_return std::unexpected(std::move(place.error()));
   auto event_id = event_id_of(*place);
   if (!event_id) co_return std::unexpected(std::move(event_id.error()));
-  auto reading = worker_.call<AuditPage>(
+  co_return co_await worker_.call<AuditPage>(
       Access::read, [filter = std::move(filter), place = std::move(*place), id = *event_id](
                         SqlDriver& driver) { return audit_page(driver, filter, place, id); });
-  co_return co_await std::move(reading);
 }
 
 Async<std::vector<std::string>> SqlLedger::open_among(std::vector<std::string> ids) {

@@ -137,11 +137,10 @@ Async<Session> SqlLedger::read_session(std::string id, bool is_whole) {
 }
 
 Async<void> SqlLedger::add_session(Session session, SessionLimits limits, std::string instance_id) {
-  auto adding = worker_.call<Admission>(
+  auto added = co_await worker_.call<Admission>(
       Access::write,
       [session = std::move(session), limits, instance_id = std::move(instance_id)](
           SqlDriver& driver) { return insert_session(driver, session, limits, instance_id); });
-  auto added = co_await std::move(adding);
   if (!added) co_return std::unexpected(std::move(added.error()));
   co_return answer_of(*added);
 }

@@ -107,35 +107,30 @@ struct Outcome {
 inline Task<std::string> read_all(Child* child) {
   std::string all;
   while (true) {
-    auto reading = child->read(64 * 1024);
-    const auto bytes = co_await std::move(reading);
+    const auto bytes = co_await child->read(64 * 1024);
     if (!bytes || bytes->empty()) co_return all;
     all += *bytes;
   }
 }
 
 inline Task<std::string> read_once(Child* child) {
-  auto reading = child->read(4096);
-  const auto bytes = co_await std::move(reading);
+  const auto bytes = co_await child->read(4096);
   co_return bytes ? *bytes : "(error)";
 }
 
 inline Task<Result<void>> write_and_close(Child* child, std::string bytes) {
-  auto writing = child->write(std::move(bytes));
-  auto written = co_await std::move(writing);
+  auto written = co_await child->write(std::move(bytes));
   child->close_input();
   co_return written;
 }
 
 inline Task<bool> wait_until_gone(Child* child) {
-  auto going = child->gone();
-  co_await std::move(going);
+  co_await child->gone();
   co_return true;
 }
 
 inline Task<bool> stop_spawner(Spawner* spawner) {
-  auto stopping = spawner->stop();
-  co_await std::move(stopping);
+  co_await spawner->stop();
   co_return true;
 }
 

@@ -177,8 +177,7 @@ Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
 
 // From the start of a tree to its end.
 Task<void> Spawner::Works::watch(std::shared_ptr<Parts> parts) {
-  auto reporting = read_report(parts);
-  co_await std::move(reporting);
+  co_await read_report(parts);
   siginfo_t end{};
   while (::waitid(P_PIDFD, static_cast<id_t>(parts->pidfd.native_handle()), &end,
                   WEXITED | WNOHANG) == 0 &&
@@ -192,8 +191,7 @@ Task<void> Spawner::Works::watch(std::shared_ptr<Parts> parts) {
     if (orphans_) orphans_->suspect(parts->begun_at);
   }
   if (orphans_ && orphans_->are_suspected()) {
-    auto ending = end_orphans();
-    co_await std::move(ending);
+    co_await end_orphans();
   }
   trees_.erase(parts);
   parts->note_gone();
@@ -274,8 +272,7 @@ Task<void> Spawner::Works::drain(std::shared_ptr<Parts> parts) {
 Task<void> Spawner::Works::stop() {
   is_stopping_ = true;
   for (const auto& parts : trees_) parts->let_go();
-  auto joining = group_.join();
-  co_await std::move(joining);
+  co_await group_.join();
 }
 
 Result<std::unique_ptr<Spawner>> Spawner::make(IoExecutor executor, Options options, Log& log) {

@@ -152,8 +152,7 @@ TEST_F(DiskTest, StopDoesStepsToTheirEnd) {
 }
 
 Task<void> note_answer(Disk* disk, std::optional<bool>* answer) {
-  auto calling = disk->call([]() -> Result<void> { return {}; });
-  const auto called = co_await std::move(calling);
+  const auto called = co_await disk->call([]() -> Result<void> { return {}; });
   *answer = called.has_value();
 }
 

@@ -87,9 +87,8 @@ IncomingFile::~IncomingFile() {
 
 Async<void> IncomingFile::append(std::string bytes) {
   const auto size = static_cast<std::int64_t>(bytes.size());
-  auto writing =
-      disk_.call([file = file_, bytes = std::move(bytes)] { return file->append(bytes); });
-  auto written = co_await std::move(writing);
+  auto written =
+      co_await disk_.call([file = file_, bytes = std::move(bytes)] { return file->append(bytes); });
   if (written) size_ += size;
   co_return written;
 }

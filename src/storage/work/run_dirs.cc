@@ -64,10 +64,10 @@ Async<RunDir> RunDirs::make(std::string run_id, std::vector<Attachment> attachme
     run.attachments.push_back(
         fmt::format("attachment-{}{}", i + 1, safe_extension(attachments[i])));
   }
-  auto making = disk_.call([dirs = dirs_, id = std::move(run_id),
-                            attachments = std::move(attachments), names = run.attachments,
-                            log = &log_] { return make_run(dirs, id, attachments, names, *log); });
-  auto made = co_await std::move(making);
+  auto made =
+      co_await disk_.call([dirs = dirs_, id = std::move(run_id),
+                           attachments = std::move(attachments), names = run.attachments,
+                           log = &log_] { return make_run(dirs, id, attachments, names, *log); });
   if (!made) co_return std::unexpected(std::move(made.error()));
   co_return run;
 }
@@ -84,9 +84,8 @@ void RunDirs::remove_again() {
 
 Async<std::int64_t> RunDirs::clear() {
   auto removed = std::make_shared<std::int64_t>(0);
-  auto clearing = disk_.call(
+  auto cleared = co_await disk_.call(
       [dirs = dirs_, log = &log_, removed] { return dirs.keep_only({}, *log, *removed); });
-  auto cleared = co_await std::move(clearing);
   if (!cleared) co_return std::unexpected(std::move(cleared.error()));
   co_return *removed;
 }

@@ -78,9 +78,8 @@ SessionDir SessionDirs::of(const std::string& session_id) const {
 Async<SessionDir> SessionDirs::make(std::string session_id) {
   if (!is_dir_name(session_id)) co_return unsafe_session_id();
   SessionDir made = of(session_id);
-  auto making =
-      disk_.call([dirs = dirs_, id = std::move(session_id)] { return make_session(dirs, id); });
-  auto done = co_await std::move(making);
+  auto done = co_await disk_.call(
+      [dirs = dirs_, id = std::move(session_id)] { return make_session(dirs, id); });
   if (!done) co_return std::unexpected(std::move(done.error()));
   co_return made;
 }
@@ -97,11 +96,10 @@ Async<std::vector<std::string>> SessionDirs::attach(std::string session_id, std:
     paths.push_back(work + "/" + names.back());
   }
   if (names.empty()) co_return paths;
-  auto attaching =
-      disk_.call([dirs = dirs_, id = std::move(session_id), attachments = std::move(attachments),
-                  names = std::move(names),
-                  log = &log_] { return attach_to(dirs, id, attachments, names, *log); });
-  auto attached = co_await std::move(attaching);
+  auto attached =
+      co_await disk_.call([dirs = dirs_, id = std::move(session_id),
+                           attachments = std::move(attachments), names = std::move(names),
+                           log = &log_] { return attach_to(dirs, id, attachments, names, *log); });
   if (!attached) co_return std::unexpected(std::move(attached.error()));
   co_return paths;
 }

@@ -215,8 +215,7 @@ Async<std::string> WorkFileReader::read(std::size_t bytes_max) {
   const auto left = static_cast<std::size_t>(size_ - file_->offset);
   auto bytes = std::make_shared<std::string>(std::min(left, bytes_max), '\0');
   if (bytes->empty()) co_return std::move(*bytes);
-  auto reading = disk_.call([file = file_, bytes] { return file->read(*bytes); });
-  auto done = co_await std::move(reading);
+  auto done = co_await disk_.call([file = file_, bytes] { return file->read(*bytes); });
   if (!done) co_return std::unexpected(std::move(done.error()));
   co_return std::move(*bytes);
 }
@@ -238,9 +237,8 @@ Async<std::unique_ptr<WorkFileReader>> SessionDirs::open(std::string session_id,
     co_return no_such_file();
   }
   auto opened = std::make_shared<OpenedFile>();
-  auto opening = disk_.call([dirs = dirs_, id = std::move(session_id), path = std::move(path),
-                             opened] { return open_work_file(dirs, id, path, *opened); });
-  auto done = co_await std::move(opening);
+  auto done = co_await disk_.call([dirs = dirs_, id = std::move(session_id), path = std::move(path),
+                                   opened] { return open_work_file(dirs, id, path, *opened); });
   if (!done) co_return std::unexpected(std::move(done.error()));
   co_return std::make_unique<WorkFileReader>(std::move(opened->file), opened->size, disk_);
 }

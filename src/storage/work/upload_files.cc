@@ -135,8 +135,7 @@ Async<UploadFiles::Removal> UploadFiles::remove_and_tell(std::vector<Digest> tok
 
 Async<std::vector<std::string>> UploadFiles::names() {
   auto names = std::make_shared<std::vector<std::string>>();
-  auto listing = disk_.call([root = root_, names] { return list(root, *names); });
-  auto listed = co_await std::move(listing);
+  auto listed = co_await disk_.call([root = root_, names] { return list(root, *names); });
   if (!listed) co_return std::unexpected(std::move(listed.error()));
   co_return std::move(*names);
 }
