@@ -6,7 +6,7 @@
 #include <cassert>
 #include <exception>
 
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 
 namespace clawdforge {
 namespace asio = boost::asio;

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/async_tokens.h"
 #include "base/run_to_end.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 namespace {

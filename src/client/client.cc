@@ -17,7 +17,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 #include "http/message/request.h"
 
 namespace clawdforge {

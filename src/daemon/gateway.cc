@@ -18,7 +18,7 @@
 #include "api/native/permission_routes.h"
 #include "api/native/run_routes.h"
 #include "api/native/session_routes.h"
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 #include "base/version.h"
 #include "config/agent_specs.h"
 #include "daemon/process_setup.h"
@@ -46,57 +46,54 @@ std::string home_of(const std::map<std::string, std::string>& environment) {
 
 }  // namespace
 
-Gateway::Gateway(Surroundings surroundings, Digest admin_digest)
-    : around_(surroundings),
-      instance_id_(around_.ids.uuid()),
-      tasks_(around_.io.get_executor()),
-      signals_(around_.io.get_executor()),
-      lag_timer_(around_.io.get_executor()),
-      alive_timer_(around_.io.get_executor()),
-      apps_(around_.ledger, around_.clock, around_.ids, around_.log),
-      watch_(around_.io.get_executor(), around_.ledger, apps_, around_.clock, around_.log,
-             instance_id_),
-      upload_files_(around_.data_dir.path(), around_.disk),
-      run_dirs_(around_.data_dir.path(), around_.disk, around_.log),
-      session_dirs_(around_.data_dir.path(), around_.disk, around_.log),
-      acpx_records_(home_of(around_.environment), around_.disk),
-      uploads_(around_.ledger, upload_files_, around_.clock, around_.ids, instance_id_),
-      one_shots_(around_.spawner, around_.clock, one_shot_options()),
-      agents_(around_.spawner, agents_options()),
-      runs_({around_.io.get_executor(), around_.ledger, one_shots_, uploads_, run_dirs_,
-             around_.clock, around_.ids, around_.log, around_.metrics, instance_id_},
-            {{static_cast<std::size_t>(around_.config.runs_max),
-              static_cast<std::size_t>(around_.config.queued_runs_max)},
-             around_.config.runs_max_per_app}),
-      sessions_(
-          {around_.io.get_executor(), around_.ledger, agents_, uploads_, session_dirs_,
-           acpx_records_, around_.clock, around_.ids, around_.log, around_.metrics, instance_id_},
-          sessions_options()),
-      sweeper_(around_.io.get_executor(), around_.ledger, upload_files_, around_.clock, around_.log,
-               around_.metrics, {around_.config.sweep_interval, around_.config.audit_max_age}),
-      session_sweep_(
-          around_.ledger, sessions_, session_dirs_, around_.clock,
-          {around_.config.session_ttl, around_.config.session_hard_ttl,
-           around_.config.journal_max_age, around_.config.journal_bytes_max_per_session}),
-      claude_(probe_of(around_.config.claude_bin)),
-      acpx_(probe_of(around_.config.acpx_bin)),
-      health_{around_.ledger,
+Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
+    : deps_(surroundings),
+      instance_id_(deps_.ids.uuid()),
+      tasks_(deps_.io.get_executor()),
+      signals_(deps_.io.get_executor()),
+      lag_timer_(deps_.io.get_executor()),
+      alive_timer_(deps_.io.get_executor()),
+      apps_(deps_.ledger, deps_.clock, deps_.ids, deps_.log),
+      watch_(deps_.io.get_executor(), deps_.ledger, apps_, deps_.clock, deps_.log, instance_id_),
+      upload_files_(deps_.data_dir.path(), deps_.disk),
+      run_dirs_(deps_.data_dir.path(), deps_.disk, deps_.log),
+      session_dirs_(deps_.data_dir.path(), deps_.disk, deps_.log),
+      acpx_records_(home_of(deps_.environment), deps_.disk),
+      uploads_(deps_.ledger, upload_files_, deps_.clock, deps_.ids, instance_id_),
+      one_shots_(deps_.spawner, deps_.clock, one_shot_options()),
+      agents_(deps_.spawner, agents_options()),
+      runs_({deps_.io.get_executor(), deps_.ledger, one_shots_, uploads_, run_dirs_, deps_.clock,
+             deps_.ids, deps_.log, deps_.metrics, instance_id_},
+            {{static_cast<std::size_t>(deps_.config.runs_max),
+              static_cast<std::size_t>(deps_.config.queued_runs_max)},
+             deps_.config.runs_max_per_app}),
+      sessions_({deps_.io.get_executor(), deps_.ledger, agents_, uploads_, session_dirs_,
+                 acpx_records_, deps_.clock, deps_.ids, deps_.log, deps_.metrics, instance_id_},
+                sessions_options()),
+      sweeper_(deps_.io.get_executor(), deps_.ledger, upload_files_, deps_.clock, deps_.log,
+               deps_.metrics, {deps_.config.sweep_interval, deps_.config.audit_max_age}),
+      session_sweep_(deps_.ledger, sessions_, session_dirs_, deps_.clock,
+                     {deps_.config.session_ttl, deps_.config.session_hard_ttl,
+                      deps_.config.journal_max_age, deps_.config.journal_bytes_max_per_session}),
+      claude_(probe_of(deps_.config.claude_bin)),
+      acpx_(probe_of(deps_.config.acpx_bin)),
+      health_{deps_.ledger,
               watch_,
-              around_.metrics,
+              deps_.metrics,
               is_draining_,
               claude_.finding(),
               acpx_.finding(),
-              [this] { return around_.disk.is_stalled(); },
+              [this] { return deps_.disk.is_stalled(); },
               [this] { show_depths(); }},
       api_(endpoints(),
-           Auth({around_.config.allow_cidrs, around_.config.trusted_proxies}, admin_digest, apps_),
-           static_cast<std::size_t>(around_.config.body_bytes_max), is_draining_),
+           Auth({deps_.config.allow_cidrs, deps_.config.trusted_proxies}, admin_digest, apps_),
+           static_cast<std::size_t>(deps_.config.body_bytes_max), is_draining_),
       server_(
-          around_.io, server_options(), [this](Request& request) { return api_.admit(request); },
-          around_.log, around_.metrics) {
-  around_.metrics.gauge("clawdforge_build_info", "The running version.", {{"version", kVersion}})
+          deps_.io, server_options(), [this](Request& request) { return api_.admit(request); },
+          deps_.log, deps_.metrics) {
+  deps_.metrics.gauge("clawdforge_build_info", "The running version.", {{"version", kVersion}})
       .set(1);
-  watch_.on_reload([this] { sessions_.poke_readers(); });
+  watch_.on_reload([this] { sessions_.recheck_readers(); });
   sweeper_.add([this](SweepReport* report) { return session_sweep_.sweep(report); });
   sweeper_.add([this](SweepReport*) { return tidy_disk(); });
 }
@@ -108,22 +105,22 @@ std::size_t Gateway::connections_max() const {
   constexpr std::size_t kDescriptorsPerAgent = 12;
   const std::size_t others =
       128 + kDescriptorsPerAgent *
-                static_cast<std::size_t>(around_.config.runs_max + around_.config.agents_max);
-  const auto wanted = static_cast<std::size_t>(around_.config.connections_max);
+                static_cast<std::size_t>(deps_.config.runs_max + deps_.config.agents_max);
+  const auto wanted = static_cast<std::size_t>(deps_.config.connections_max);
   const std::size_t limit = descriptors_max();
   const std::size_t possible = limit > others ? limit - others : 1;
   if (wanted <= possible) return wanted;
-  around_.log.warn("the limit on descriptors allows fewer connections than configured",
-                   {{"configured", static_cast<std::int64_t>(wanted)},
-                    {"allowed", static_cast<std::int64_t>(possible)}});
+  deps_.log.warn("the limit on descriptors allows fewer connections than configured",
+                 {{"configured", static_cast<std::int64_t>(wanted)},
+                  {"allowed", static_cast<std::int64_t>(possible)}});
   return possible;
 }
 
 ServerOptions Gateway::server_options() const {
   ServerOptions options;
   options.connections_max = connections_max();
-  options.tls_cert = around_.config.tls_cert;
-  options.tls_key = around_.config.tls_key;
+  options.tls_cert = deps_.config.tls_cert;
+  options.tls_key = deps_.config.tls_key;
   // The id's random tail tells the requests of two lives of the gateway apart. Short: with
   // its number behind it, the id fits into a string without memory of its own.
   options.request_id_prefix = "r" + instance_id_.substr(instance_id_.size() - 6) + "-";
@@ -134,28 +131,27 @@ Endpoints Gateway::endpoints() {
   Endpoints all;
   add_health_routes(all, health_);
   add_token_routes(all, apps_, sessions_);
-  const Config& config = around_.config;
+  const Config& config = deps_.config;
   add_run_routes(all, runs_, {config.default_model, config.default_timeout, config.max_timeout});
   add_file_routes(all, uploads_, static_cast<std::size_t>(config.file_bytes_max));
-  add_session_routes(all, sessions_, apps_, around_.ledger,
+  add_session_routes(all, sessions_, apps_, deps_.ledger,
                      {config.default_timeout, config.max_timeout, config.event_format});
   add_event_routes(all, sessions_, apps_);
   add_permission_routes(all, sessions_);
   add_agent_routes(all, [this] { return agents_.list(); });
-  add_audit_routes(all, around_.ledger, sessions_);
+  add_audit_routes(all, deps_.ledger, sessions_);
   add_sweep_routes(all, sweeper_);
   return all;
 }
 
 OneShots::Options Gateway::one_shot_options() const {
   OneShots::Options options;
-  options.claude_bin = around_.config.claude_bin;
-  options.demo_program = around_.own_program;
-  options.environment = around_.environment;
-  options.owner_settings = around_.config.claude_owner_settings;
-  options.metrics = &around_.metrics;
-  if (const auto table = around_.config.agents.find("claude");
-      table != around_.config.agents.end()) {
+  options.claude_bin = deps_.config.claude_bin;
+  options.demo_program = deps_.own_program;
+  options.environment = deps_.environment;
+  options.owner_settings = deps_.config.claude_owner_settings;
+  options.metrics = &deps_.metrics;
+  if (const auto table = deps_.config.agents.find("claude"); table != deps_.config.agents.end()) {
     options.more_names = table->second.env;
     options.set_environment = table->second.set_env;
   }
@@ -164,23 +160,23 @@ OneShots::Options Gateway::one_shot_options() const {
 
 Agents::Options Gateway::agents_options() const {
   Agents::Options options;
-  const auto path = around_.environment.find("PATH");
+  const auto path = deps_.environment.find("PATH");
   const auto find = [&](const std::string& name) {
-    return find_program(name, path == around_.environment.end() ? "" : path->second);
+    return find_program(name, path == deps_.environment.end() ? "" : path->second);
   };
-  options.specs = agent_specs(around_.config, find);
-  options.acpx_program = find(around_.config.acpx_bin).value_or(around_.config.acpx_bin);
-  options.demo_program = around_.own_program;
-  options.environment = around_.environment;
-  options.owner_settings = around_.config.claude_owner_settings;
-  options.metrics = &around_.metrics;
-  options.clock = &around_.clock;
-  options.start_max = around_.config.agent_start_timeout;
+  options.specs = agent_specs(deps_.config, find);
+  options.acpx_program = find(deps_.config.acpx_bin).value_or(deps_.config.acpx_bin);
+  options.demo_program = deps_.own_program;
+  options.environment = deps_.environment;
+  options.owner_settings = deps_.config.claude_owner_settings;
+  options.metrics = &deps_.metrics;
+  options.clock = &deps_.clock;
+  options.start_max = deps_.config.agent_start_timeout;
   return options;
 }
 
 Sessions::Options Gateway::sessions_options() const {
-  const Config& config = around_.config;
+  const Config& config = deps_.config;
   return {.limits = {config.live_sessions_max, config.sessions_max_per_app},
           .agents_max = static_cast<std::size_t>(config.agents_max),
           .permission_mode = config.permission_mode,
@@ -192,8 +188,8 @@ Sessions::Options Gateway::sessions_options() const {
 }
 
 ProgramProbe Gateway::probe_of(const std::string& program) {
-  return ProgramProbe(around_.io.get_executor(), around_.spawner, program,
-                      plain_environment(around_.environment, {}), around_.data_dir.path());
+  return ProgramProbe(deps_.io.get_executor(), deps_.spawner, program,
+                      plain_environment(deps_.environment, {}), deps_.data_dir.path());
 }
 
 Async<void> Gateway::run() {
@@ -213,7 +209,7 @@ Async<void> Gateway::run() {
   signals_.cancel();
   co_await server_.stop();
   co_await end_work();
-  co_await around_.spawner.stop();
+  co_await deps_.spawner.stop();
   is_over_ = true;
   alive_timer_.cancel();
   co_await tasks_.join();
@@ -223,31 +219,29 @@ Async<void> Gateway::run() {
 Async<void> Gateway::start() {
   // Before the first worker of ours may get one: a signal must not end us half-way.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
-  Instance instance{.id = instance_id_,
-                    .version = kVersion,
-                    .pid = ::getpid(),
-                    .started_at = around_.clock.now()};
-  auto begun = co_await around_.ledger.begin_instance(std::move(instance));
+  Instance instance{
+      .id = instance_id_, .version = kVersion, .pid = ::getpid(), .started_at = deps_.clock.now()};
+  auto begun = co_await deps_.ledger.begin_instance(std::move(instance));
   if (!begun) co_return std::unexpected(begun.error());
   auto looked = co_await watch_.begin();
   if (!looked) co_return std::unexpected(looked.error());
   tasks_.spawn(claude_.run());
   tasks_.spawn(acpx_.run());
-  auto recovered = co_await recover({around_.io.get_executor(),
-                                     around_.ledger,
+  auto recovered = co_await recover({deps_.io.get_executor(),
+                                     deps_.ledger,
                                      runs_,
                                      sweeper_,
-                                     {around_.ledger, session_dirs_, around_.clock, instance_id_},
-                                     around_.log,
-                                     around_.metrics,
-                                     around_.config.kill_grace});
+                                     {deps_.ledger, session_dirs_, deps_.clock, instance_id_},
+                                     deps_.log,
+                                     deps_.metrics,
+                                     deps_.config.kill_grace});
   if (!recovered) co_return recovered;
   co_await await_first_look();
 
-  const ListenAddress& listen = around_.config.listen;
+  const ListenAddress& listen = deps_.config.listen;
   const auto port = server_.listen(listen.host, listen.port);
   if (!port) co_return std::unexpected(port.error());
-  auto written = around_.data_dir.write_port(*port);
+  auto written = deps_.data_dir.write_port(*port);
   if (!written) co_return std::unexpected(written.error());
   tasks_.spawn(watch_.run());
   tasks_.spawn(measure_loop_lag());
@@ -255,14 +249,14 @@ Async<void> Gateway::start() {
   tasks_.spawn(keep_telling());
   server_.start();
 
-  const std::string url = url_of(around_.config, *port);
-  around_.log.info("ready", {{"url", std::string_view(url)},
-                             {"version", std::string_view(kVersion)},
-                             {"data_dir", std::string_view(around_.data_dir.path())},
-                             {"instance", std::string_view(instance_id_)}});
+  const std::string url = url_of(deps_.config, *port);
+  deps_.log.info("ready", {{"url", std::string_view(url)},
+                           {"version", std::string_view(kVersion)},
+                           {"data_dir", std::string_view(deps_.data_dir.path())},
+                           {"instance", std::string_view(instance_id_)}});
   std::printf("clawdforge listening on %s\n", url.c_str());
   std::fflush(stdout);
-  around_.notice.ready("listening on " + url);
+  deps_.notice.ready("listening on " + url);
   co_return Result<void>{};
 }
 
@@ -271,10 +265,10 @@ Task<void> Gateway::wait_for_signal() {
     const auto [error, number] = co_await signals_.async_wait(kAwait);
     if (error) co_return;
     if (number == SIGHUP) {
-      around_.log.info("SIGHUP changes nothing: restart the gateway to change its configuration");
+      deps_.log.info("SIGHUP changes nothing: restart the gateway to change its configuration");
       continue;
     }
-    around_.log.info("draining", {{"signal", std::int64_t{number}}});
+    deps_.log.info("draining", {{"signal", std::int64_t{number}}});
     co_return;
   }
 }
@@ -290,11 +284,11 @@ Task<void> Gateway::watch_for_second_signal() {
 
 Async<void> Gateway::drain() {
   is_draining_ = true;
-  const Config& config = around_.config;
-  around_.notice.stopping(
+  const Config& config = deps_.config;
+  deps_.notice.stopping(
       "draining", config.drain_grace + config.cancel_grace + config.kill_grace + kLastStepsMax);
   server_.drain();
-  sessions_.end_tails();
+  sessions_.end_event_streams();
   const bool is_idle =
       co_await wait_until_idle(std::chrono::steady_clock::now() + config.drain_grace);
   if (!is_idle) {
@@ -303,20 +297,20 @@ Async<void> Gateway::drain() {
     co_await wait_until_idle(std::chrono::steady_clock::now() + kLastAnswersMax);
   }
   auto noted = co_await apps_.note_uses();
-  auto ended = co_await around_.ledger.end_instance(instance_id_, around_.clock.now());
+  auto ended = co_await deps_.ledger.end_instance(instance_id_, deps_.clock.now());
   if (!noted) ended = std::unexpected(noted.error());
   if (!ended) {
-    around_.log.warn("the last words did not reach the ledger",
-                     {{"why", std::string_view(ended.error().detail)}});
+    deps_.log.warn("the last words did not reach the ledger",
+                   {{"why", std::string_view(ended.error().detail)}});
   }
-  around_.data_dir.remove_port();
-  around_.log.info("drained", {{"cut_off", static_cast<std::int64_t>(server_.busy())}});
+  deps_.data_dir.remove_port();
+  deps_.log.info("drained", {{"cut_off", static_cast<std::int64_t>(server_.busy())}});
   co_return Result<void>{};
 }
 
 // Both at the same time: each has its graces.
 Task<void> Gateway::end_work() {
-  TaskGroup ending(around_.io.get_executor());
+  TaskGroup ending(deps_.io.get_executor());
   ending.spawn(runs_.stop());
   ending.spawn(sessions_.stop());
   co_await ending.join();
@@ -324,7 +318,7 @@ Task<void> Gateway::end_work() {
 
 // False: something is still under way at `end`.
 Task<bool> Gateway::wait_until_idle(std::chrono::steady_clock::time_point end) {
-  Timer look(around_.io.get_executor());
+  Timer look(deps_.io.get_executor());
   // A turn may be under way without anybody who waits for it.
   const auto is_busy = [this] { return server_.busy() > 0 || sessions_.busy_count() > 0; };
   while (is_busy() && std::chrono::steady_clock::now() < end) {
@@ -338,7 +332,7 @@ Task<bool> Gateway::wait_until_idle(std::chrono::steady_clock::time_point end) {
 // longer than this.
 Task<void> Gateway::await_first_look() {
   const auto end = std::chrono::steady_clock::now() + kFirstLookMax;
-  Timer look(around_.io.get_executor());
+  Timer look(deps_.io.get_executor());
   while (!(claude_.has_looked() && acpx_.has_looked()) && std::chrono::steady_clock::now() < end) {
     look.expires_after(kDrainLook);
     co_await look.async_wait(kAwait);
@@ -348,10 +342,10 @@ Task<void> Gateway::await_first_look() {
 // From the io thread, so that a loop that stands still is noticed; until the very end, because
 // a drain may take long.
 Task<void> Gateway::keep_telling() {
-  const auto interval = around_.notice.watchdog_interval();
+  const auto interval = deps_.notice.watchdog_interval();
   if (!interval) co_return;
   while (!is_over_) {
-    around_.notice.alive();
+    deps_.notice.alive();
     alive_timer_.expires_after(*interval);
     co_await alive_timer_.async_wait(kAwait);
   }
@@ -360,7 +354,7 @@ Task<void> Gateway::keep_telling() {
 // What could not be removed when its time had come. Behind what the sweep before has asked
 // for, so that it does not pile up in front of a disk that is slow or stuck.
 Async<void> Gateway::tidy_disk() {
-  const auto answered = co_await around_.disk.call([]() -> Result<void> { return {}; });
+  const auto answered = co_await deps_.disk.call([]() -> Result<void> { return {}; });
   if (!answered) co_return std::unexpected(answered.error());
   run_dirs_.remove_again();
   session_dirs_.remove_again();
@@ -371,11 +365,11 @@ Async<void> Gateway::tidy_disk() {
 // When somebody asks: whoever fills and empties these has nothing to count.
 void Gateway::show_depths() {
   const auto show = [this](const char* name, const char* help, std::size_t depth) {
-    around_.metrics.gauge(name, help).set(static_cast<std::int64_t>(depth));
+    deps_.metrics.gauge(name, help).set(static_cast<std::int64_t>(depth));
   };
   const Sessions::Load load = sessions_.load();
   show("clawdforge_disk_queue_jobs", "Jobs of the disk that wait or are being done.",
-       around_.disk.waiting());
+       deps_.disk.waiting());
   show("clawdforge_runs_unsettled", "Ended runs whose rows do not say so yet.", runs_.unsettled());
   show("clawdforge_turns_waiting", "Turns that wait behind another one.", load.turns_waiting);
   show("clawdforge_permissions_open", "Questions that wait for an answer.", load.questions_open);
@@ -387,7 +381,7 @@ void Gateway::show_depths() {
   show("clawdforge_sessions_undropped", "Sessions that were not made and still have a row.",
        load.undropped);
   show("clawdforge_log_waiting_bytes", "Log lines that wait to be written.",
-       around_.log.waiting_bytes());
+       deps_.log.waiting_bytes());
   show("clawdforge_removals_waiting", "Directories and files that could not be removed yet.",
        run_dirs_.unremoved() + session_dirs_.unremoved() + upload_files_.unremoved());
   show("clawdforge_http_requests_busy", "Requests that are being read, handled or answered.",
@@ -395,11 +389,11 @@ void Gateway::show_depths() {
 }
 
 Task<void> Gateway::measure_loop_lag() {
-  Histogram& lag = around_.metrics.durations("clawdforge_io_loop_lag_seconds",
-                                             "How late a timer of the io thread fires.");
+  Histogram& lag = deps_.metrics.durations("clawdforge_io_loop_lag_seconds",
+                                           "How late a timer of the io thread fires.");
   Gauge& dropped =
-      around_.metrics.gauge("clawdforge_log_lines_dropped", "Log lines given up: stderr was slow.");
-  Gauge& open = around_.metrics.gauge("clawdforge_open_sessions", "Sessions open in the ledger.");
+      deps_.metrics.gauge("clawdforge_log_lines_dropped", "Log lines given up: stderr was slow.");
+  Gauge& open = deps_.metrics.gauge("clawdforge_open_sessions", "Sessions open in the ledger.");
   while (!is_ending_) {
     lag_timer_.expires_after(kLagInterval);
     const auto due = lag_timer_.expiry();
@@ -407,9 +401,9 @@ Task<void> Gateway::measure_loop_lag() {
     if (is_ending_) co_return;
     const std::chrono::duration<double> late = std::chrono::steady_clock::now() - due;
     lag.observe(late.count());
-    around_.ledger.relieve();
-    around_.disk.relieve();
-    dropped.set(around_.log.lines_dropped());
+    deps_.ledger.answer_stalled_calls();
+    deps_.disk.answer_stalled_calls();
+    dropped.set(deps_.log.lines_dropped());
     open.set(watch_.open_sessions());
   }
 }

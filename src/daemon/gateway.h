@@ -43,7 +43,7 @@ namespace clawdforge {
 class Gateway {
  public:
   // What is there before the gateway, and outlives it.
-  struct Surroundings {
+  struct Dependencies {
     IoContext& io;
     const Config& config;
     const DataDir& data_dir;
@@ -59,7 +59,7 @@ class Gateway {
     std::map<std::string, std::string> environment;
   };
 
-  Gateway(Surroundings surroundings, Digest admin_digest);
+  Gateway(Dependencies surroundings, Digest admin_digest);
 
   // Serves until a signal asks to stop, then drains. An error: it did not start.
   Async<void> run();
@@ -86,7 +86,7 @@ class Gateway {
   Task<void> end_work();
   ProgramProbe probe_of(const std::string& program);
 
-  Surroundings around_;
+  Dependencies deps_;
   const std::string instance_id_;
   bool is_draining_ = false;
   bool is_ending_ = false;

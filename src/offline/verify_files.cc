@@ -1,7 +1,7 @@
 #include "offline/verify_files.h"
 
-#include "offline/shelf_rows.h"
-#include "storage/disk/shelf.h"
+#include "offline/file_rows.h"
+#include "storage/disk/data_subdir.h"
 
 namespace clawdforge {
 namespace {
@@ -40,14 +40,14 @@ class FileCheck {
     auto done = for_each_upload(driver_, unix_seconds(clock_.now()),
                                 [this](const UploadRow& row) { return see_upload(row); });
     if (!done) return done;
-    done = visit_shelf(data_dir_, Shelf::uploads,
-                       [this](const ShelfEntry& entry) { return see_file(entry); });
+    done = visit_subdir(data_dir_, DataSubdir::uploads,
+                        [this](const DataSubdirEntry& entry) { return see_file(entry); });
     if (!done) return done;
-    done = visit_shelf(data_dir_, Shelf::sessions,
-                       [this](const ShelfEntry& entry) { return see_session(entry); });
+    done = visit_subdir(data_dir_, DataSubdir::sessions,
+                        [this](const DataSubdirEntry& entry) { return see_session(entry); });
     if (!done) return done;
-    return visit_shelf(data_dir_, Shelf::runs,
-                       [this](const ShelfEntry& entry) { return see_run(entry); });
+    return visit_subdir(data_dir_, DataSubdir::runs,
+                        [this](const DataSubdirEntry& entry) { return see_run(entry); });
   }
 
  private:
@@ -56,7 +56,7 @@ class FileCheck {
   }
 
   Result<void> see_upload(const UploadRow& row) {
-    const auto look = look_at(data_dir_, Shelf::uploads, row.name);
+    const auto look = look_at(data_dir_, DataSubdir::uploads, row.name);
     if (!look) return std::unexpected(look.error());
     const auto& file = *look;
     if (file && file->size == row.size && !file->is_directory) return {};
@@ -69,7 +69,7 @@ class FileCheck {
     return {};
   }
 
-  Result<void> see_file(const ShelfEntry& entry) {
+  Result<void> see_file(const DataSubdirEntry& entry) {
     if (may_be_on_its_way(entry.changed_at)) return {};
     const auto row = upload_row(driver_, entry.name);
     if (!row) return std::unexpected(row.error());
@@ -77,7 +77,7 @@ class FileCheck {
     return {};
   }
 
-  Result<void> see_session(const ShelfEntry& entry) {
+  Result<void> see_session(const DataSubdirEntry& entry) {
     if (may_be_on_its_way(entry.changed_at)) return {};
     const auto is_known = has_session(driver_, entry.name);
     if (!is_known) return std::unexpected(is_known.error());
@@ -85,7 +85,7 @@ class FileCheck {
     return {};
   }
 
-  Result<void> see_run(const ShelfEntry& entry) {
+  Result<void> see_run(const DataSubdirEntry& entry) {
     if (may_be_on_its_way(entry.changed_at)) return {};
     const auto reading = run_row(driver_, entry.name);
     if (!reading) return std::unexpected(reading.error());

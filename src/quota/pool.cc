@@ -4,8 +4,8 @@
 #include <cassert>
 #include <tuple>
 
+#include "base/async_tokens.h"
 #include "base/refusals.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "agent/claude/result_value.h"
-#include "base/listening.h"
+#include "base/async_tokens.h"
+#include "base/hang_up_subscription.h"
 #include "base/refusals.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -82,8 +82,8 @@ class Runs::Live {
         slot(std::move(place)),
         runs_(runs),
         entry_(runs.live_.insert(runs.live_.end(), this)),
-        deadline_(runs.around_.executor),
-        answered_(runs.around_.executor) {
+        deadline_(runs.deps_.executor),
+        answered_(runs.deps_.executor) {
     answered_.expires_at(Timer::time_point::max());
   }
   ~Live() { runs_.live_.erase(entry_); }
@@ -124,7 +124,7 @@ class Runs::Live {
   std::unique_ptr<Slot> slot;
   std::unique_ptr<OneShot> shot;
   std::string run_id;
-  bool is_trial = false;  // let through a closed door to try
+  bool is_trial = false;  // let through a closed breaker to try
   bool may_have_dir = false;
   steady_clock::time_point begun;
 
@@ -138,27 +138,27 @@ class Runs::Live {
   Result<RunOutcome> answer_ = never_started(Stop::shutdown);
 };
 
-Runs::Runs(Surroundings surroundings, Options options)
-    : around_(std::move(surroundings)),
+Runs::Runs(Dependencies surroundings, Options options)
+    : deps_(std::move(surroundings)),
       options_(options),
-      pool_(around_.executor, options.pool,
-            around_.metrics.gauge("clawdforge_runs_running", "Runs that hold a place."),
-            around_.metrics.gauge("clawdforge_runs_waiting", "Runs that wait for a place.")),
-      tasks_(around_.executor) {}
+      pool_(deps_.executor, options.pool,
+            deps_.metrics.gauge("clawdforge_runs_running", "Runs that hold a place."),
+            deps_.metrics.gauge("clawdforge_runs_waiting", "Runs that wait for a place.")),
+      tasks_(deps_.executor) {}
 
 Runs::~Runs() = default;
 
 Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest request,
-                                Departure* departure) {
+                                HangUp* hang_up) {
   if (is_stopping_) co_return never_started(Stop::shutdown);
   std::vector<Attachment> attachments;
   if (!request.files.empty()) {
-    auto found = co_await around_.uploads.find(app->name, request.files);
+    auto found = co_await deps_.uploads.find(app->name, request.files);
     if (!found) co_return std::unexpected(found.error());
     attachments = std::move(*found);
     if (is_stopping_) co_return never_started(Stop::shutdown);
   }
-  if (auto refusal = doors_[request.agent].refusal(steady_clock::now())) {
+  if (auto refusal = breakers_[request.agent].refusal(steady_clock::now())) {
     co_return refused(std::move(*refusal));
   }
   auto slot = pool_.enter(app->name, app->runs_max ? app->runs_max : options_.runs_max_per_app);
@@ -168,7 +168,7 @@ Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest reque
   live->start_deadline(live);
   tasks_.spawn(work(live));
 
-  const Listening listening(departure, [weak = std::weak_ptr(live)] {
+  const HangUpSubscription subscription(hang_up, [weak = std::weak_ptr(live)] {
     if (const auto run = weak.lock()) run->stop(Stop::caller_gone);
   });
   co_await live->wait();
@@ -178,22 +178,22 @@ Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest reque
 // From the queue to the end of the last process.
 Task<void> Runs::work(std::shared_ptr<Live> live) {
   co_await live->slot->settled();
-  Door& door = doors_[live->request.agent];
+  AgentBreaker& breaker = breakers_[live->request.agent];
   if (live->slot->is_displaced()) {
     live->give(Pool::full());
   } else if (live->stopped() != Stop::none) {
     live->give(never_started(live->stopped()));
-  } else if (auto refusal = door.refusal(steady_clock::now())) {
+  } else if (auto refusal = breaker.refusal(steady_clock::now())) {
     live->give(refused(std::move(*refusal)));
   } else {
-    live->is_trial = door.pass();
+    live->is_trial = breaker.pass();
     co_await ask(live);
   }
   live->slot.reset();
 }
 
 Task<void> Runs::ask(std::shared_ptr<Live> live) {
-  live->run_id = around_.ids.uuid();
+  live->run_id = deps_.ids.uuid();
   live->begun = steady_clock::now();
   bool is_out_of_memory = false;
   try {
@@ -211,7 +211,7 @@ Task<void> Runs::ask(std::shared_ptr<Live> live) {
     co_await live->shot->finish();
     live->shot.reset();
   }
-  if (live->may_have_dir) around_.run_dirs.remove(live->run_id);
+  if (live->may_have_dir) deps_.run_dirs.remove(live->run_id);
 }
 
 Task<void> Runs::try_to_ask(std::shared_ptr<Live> live) {
@@ -220,7 +220,7 @@ Task<void> Runs::try_to_ask(std::shared_ptr<Live> live) {
     OneShotAnswer answer = co_await live->shot->answer();
     co_await settle(live, std::move(answer));
   } else {
-    if (live->is_trial) doors_[live->request.agent].give_up();
+    if (live->is_trial) breakers_[live->request.agent].give_up();
     if (live->shot) live->shot->stop();
     live->give(std::unexpected(begun.error()));
   }
@@ -230,7 +230,7 @@ Task<void> Runs::try_to_ask(std::shared_ptr<Live> live) {
 // is asked anything that the ledger does not know of. The row is written while the
 // program starts.
 Async<void> Runs::begin(std::shared_ptr<Live> live) {
-  auto dir = co_await around_.run_dirs.make(live->run_id, std::move(live->attachments));
+  auto dir = co_await deps_.run_dirs.make(live->run_id, std::move(live->attachments));
   live->may_have_dir = dir || was_begun(dir.error());
   if (!dir) co_return std::unexpected(dir.error());
   if (live->stopped() != Stop::none) co_return never_started(live->stopped());
@@ -240,26 +240,26 @@ Async<void> Runs::begin(std::shared_ptr<Live> live) {
           .agent = request.agent,
           .model = request.model,
           .prompt_bytes = static_cast<std::int64_t>(request.prompt.size()),
-          .started_at = around_.clock.now(),
-          .instance_id = around_.instance_id};
-  auto shot = around_.one_shots.start({.agent = request.agent,
-                                       .prompt = std::move(request.prompt),
-                                       .model = request.model,
-                                       .system = std::move(request.system),
-                                       .system_mode = request.system_mode,
-                                       .effort = request.effort,
-                                       .attachments = std::move(dir->attachments),
-                                       .working_dir = std::move(dir->work),
-                                       .temp_dir = std::move(dir->temp)});
+          .started_at = deps_.clock.now(),
+          .instance_id = deps_.instance_id};
+  auto shot = deps_.one_shots.start({.agent = request.agent,
+                                     .prompt = std::move(request.prompt),
+                                     .model = request.model,
+                                     .system = std::move(request.system),
+                                     .system_mode = request.system_mode,
+                                     .effort = request.effort,
+                                     .attachments = std::move(dir->attachments),
+                                     .working_dir = std::move(dir->work),
+                                     .temp_dir = std::move(dir->temp)});
   if (!shot) co_return std::unexpected(shot.error());
   live->shot = std::move(*shot);
-  auto added = co_await around_.ledger.add_run(std::move(run), live->shot->mark());
+  auto added = co_await deps_.ledger.add_run(std::move(run), live->shot->mark());
   if (!added && may_be_kept(added.error())) {
     // The row may come after all, and must not say for ever that it runs.
     settle_again({.run_id = live->run_id,
                   .state = "failed",
                   .outcome = "ledger_stalled",
-                  .ended_at = around_.clock.now(),
+                  .ended_at = deps_.clock.now(),
                   .duration_ms = 0,
                   .result_bytes = {},
                   .stop_reason = "error",
@@ -273,12 +273,12 @@ Async<void> Runs::begin(std::shared_ptr<Live> live) {
 
 Task<void> Runs::settle(std::shared_ptr<Live> live, OneShotAnswer answer) {
   const auto now = steady_clock::now();
-  Door& door = doors_[live->request.agent];
+  AgentBreaker& breaker = breakers_[live->request.agent];
   if (answer.failure && live->stopped() != Stop::none) {
     answer.failure = stopped_failure(live->stopped(), live->request);
-    if (live->is_trial) door.give_up();  // it shows nothing about the agent
+    if (live->is_trial) breaker.give_up();  // it shows nothing about the agent
   } else {
-    door.note(answer.failure, now, live->is_trial);
+    breaker.note(answer.failure, now, live->is_trial);
   }
   RunOutcome outcome{.run_id = live->run_id,
                      .failure = std::move(answer.failure),
@@ -292,7 +292,7 @@ Task<void> Runs::settle(std::shared_ptr<Live> live, OneShotAnswer answer) {
   RunEnd end{.run_id = live->run_id,
              .state = std::string(state_of(outcome.failure)),
              .outcome = std::string(outcome.failure ? outcome.failure->code : "ok"),
-             .ended_at = around_.clock.now(),
+             .ended_at = deps_.clock.now(),
              .duration_ms = outcome.duration.count(),
              .result_bytes = {},
              .stop_reason = outcome.stop_reason,
@@ -304,11 +304,11 @@ Task<void> Runs::settle(std::shared_ptr<Live> live, OneShotAnswer answer) {
     outcome.result = result_value(answer.text);
     end.result_bytes = static_cast<std::int64_t>(answer.text.size());
   }
-  around_.metrics
+  deps_.metrics
       .counter("clawdforge_runs_total", "Runs that were asked of an agent, by how they ended.",
                {{"state", end.state}})
       .increment();
-  auto settled = co_await around_.ledger.settle_run(end);
+  auto settled = co_await deps_.ledger.settle_run(end);
   if (settled) {
     live->give(std::move(outcome));
     co_return;
@@ -325,21 +325,20 @@ void Runs::settle_again(RunEnd end) {
 }
 
 Task<void> Runs::settle_later(RunEnd end) {
-  Timer pause(around_.executor);
+  Timer pause(deps_.executor);
   for (bool is_settled = false; !is_settled && !is_stopping_;) {
     pause.expires_after(kSettlePause);
     co_await pause.async_wait(kAwait);
-    auto settled = co_await around_.ledger.settle_run(end);
+    auto settled = co_await deps_.ledger.settle_run(end);
     is_settled = settled.has_value();
   }
   --unsettled_;
 }
 
 Async<RunsRecovered> Runs::recover() {
-  auto interrupted =
-      co_await around_.ledger.interrupt_runs(around_.instance_id, around_.clock.now());
+  auto interrupted = co_await deps_.ledger.interrupt_runs(deps_.instance_id, deps_.clock.now());
   if (!interrupted) co_return std::unexpected(interrupted.error());
-  const auto cleared = co_await around_.run_dirs.clear();
+  const auto cleared = co_await deps_.run_dirs.clear();
   if (!cleared) co_return std::unexpected(cleared.error());
   co_return RunsRecovered{.interrupted = *interrupted, .directories = *cleared};
 }

@@ -17,13 +17,13 @@
 
 #include "agent/core/one_shot.h"
 #include "base/async.h"
-#include "base/departure.h"
+#include "base/hang_up.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/task_group.h"
 #include "ledger/rows/ledger.h"
-#include "quota/door.h"
+#include "quota/agent_breaker.h"
 #include "quota/pool.h"
 #include "storage/work/run_dirs.h"
 #include "uploads/uploads.h"
@@ -43,7 +43,7 @@ struct RunRequest {
 };
 
 struct RunOutcome {
-  std::string run_id;                   // empty: refused at the door, no run was made
+  std::string run_id;                   // empty: refused at the breaker, no run was made
   std::optional<AgentFailure> failure;  // none: it went well
   std::string result;                   // JSON text
   std::optional<std::string> stop_reason;
@@ -61,7 +61,7 @@ struct RunsRecovered {
 
 class Runs {
  public:
-  struct Surroundings {
+  struct Dependencies {
     IoExecutor executor;
     Ledger& ledger;
     OneShots& one_shots;
@@ -78,7 +78,7 @@ class Runs {
     std::optional<std::int64_t> runs_max_per_app;
   };
 
-  Runs(Surroundings surroundings, Options options);
+  Runs(Dependencies surroundings, Options options);
   ~Runs();
   Runs(const Runs&) = delete;
   Runs& operator=(const Runs&) = delete;
@@ -86,9 +86,8 @@ class Runs {
   // An outcome once an agent was asked, or refused at its door; it is settled in the
   // ledger by then. An error if no agent was asked: Errc::not_found "file_not_found",
   // Errc::over_quota "too_many_runs", Errc::unavailable "queue_full", "queue_timeout",
-  // "interrupted" or "ledger_unavailable". `departure` cancels the run.
-  Async<RunOutcome> execute(std::shared_ptr<const App> app, RunRequest request,
-                            Departure* departure);
+  // "interrupted" or "ledger_unavailable". `hang_up` cancels the run.
+  Async<RunOutcome> execute(std::shared_ptr<const App> app, RunRequest request, HangUp* hang_up);
 
   // At start: settles what earlier lives have left, and removes their directories. Their
   // processes must be gone.
@@ -112,10 +111,10 @@ class Runs {
   void settle_again(RunEnd end);
   Task<void> settle_later(RunEnd end);
 
-  Surroundings around_;
+  Dependencies deps_;
   const Options options_;
   Pool pool_;
-  std::map<std::string, Door> doors_;  // by agent
+  std::map<std::string, AgentBreaker> breakers_;  // by agent
   std::list<Live*> live_;
   std::size_t unsettled_ = 0;
   bool is_stopping_ = false;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 
 namespace clawdforge {
 

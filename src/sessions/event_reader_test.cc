@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 #include "sessions/journal_fixture.h"
 
 namespace clawdforge {

@@ -5,23 +5,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/async_tokens.h"
 #include "base/refusals.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
 
 LiveSession::LiveSession(const House& house, std::shared_ptr<Feed> feed, Session session)
     : house_(house),
-      around_(house.around),
+      deps_(house.deps),
       session_(std::move(session)),
-      journal_(around_.executor, house_.tasks, around_.ledger, around_.clock, around_.log,
-               std::move(feed), session_.id, session_.app),
-      questions_(around_.executor, house_.options.permission_timeout,
+      journal_(deps_.executor, house_.tasks, deps_.ledger, deps_.clock, deps_.log, std::move(feed),
+               session_.id, session_.app),
+      questions_(deps_.executor, house_.options.permission_timeout,
                  [this](const OpenQuestion& question, const Decision& decision,
                         std::string_view by) { resolve(question, decision, by); }),
       last_active_(steady_clock::now()),
-      quiet_(around_.executor) {
+      quiet_(deps_.executor) {
   quiet_.expires_at(Timer::time_point::max());
 }
 
@@ -47,7 +47,7 @@ Result<std::shared_ptr<LiveTurn>> LiveSession::enqueue(TurnRequest request,
   // What the agent would say could not be kept, and its answer not be given.
   if (const std::optional<Error>& failure = journal_.failure()) return std::unexpected(*failure);
   session_.turn_count = std::max(session_.turn_count, turns_given) + 1;
-  auto turn = std::make_shared<LiveTurn>(around_.executor, session_.turn_count, std::move(request),
+  auto turn = std::make_shared<LiveTurn>(deps_.executor, session_.turn_count, std::move(request),
                                          std::move(attachments));
   journal_.begin_turn(turn->index, is_busy());
   turn->start_deadline([weak = weak_from_this(), waiting = std::weak_ptr(turn)] {
@@ -60,7 +60,7 @@ Result<std::shared_ptr<LiveTurn>> LiveSession::enqueue(TurnRequest request,
   return turn;
 }
 
-void LiveSession::leave(const std::shared_ptr<LiveTurn>& turn) {
+void LiveSession::on_caller_gone(const std::shared_ptr<LiveTurn>& turn) {
   if (std::ranges::find(waiting_, turn) != waiting_.end()) {
     drop_waiting(turn, TurnStop::caller_gone);
   } else {
@@ -93,7 +93,7 @@ void LiveSession::stop_turn(const std::shared_ptr<LiveTurn>& turn, TurnStop reas
   }
   questions_.cancel();
   if (agent_ && !is_closing) agent_->cancel();
-  turn->patience =
+  turn->give_up_at =
       steady_clock::now() + (is_closing ? steady_clock::duration{} : house_.options.cancel_grace);
   turn->changed.cancel();
 }
@@ -102,7 +102,7 @@ bool LiveSession::cancel() {
   if (!running_ || running_->is_over() || is_ending()) return false;
   if (running_->stop == TurnStop::none) {
     journal_.note({.event = "cancel",
-                   .at = around_.clock.now(),
+                   .at = deps_.clock.now(),
                    .meta = fmt::format(R"({{"turn_index":{}}})", running_->index)});
   }
   stop_turn(running_, TurnStop::cancelled);

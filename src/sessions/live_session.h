@@ -21,8 +21,8 @@
 #include "quota/pool.h"
 #include "sessions/live_turn.h"
 #include "sessions/questions.h"
+#include "sessions/session_dependencies.h"
 #include "sessions/session_journal.h"
-#include "sessions/session_surroundings.h"
 
 namespace clawdforge {
 
@@ -35,7 +35,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
  public:
   // What all live sessions share; outlives them.
   struct House {
-    const SessionSurroundings& around;
+    const SessionDependencies& deps;
     const SessionOptions& options;
     TaskGroup& tasks;
     Pool& places;
@@ -71,7 +71,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
                                             std::vector<Attachment> attachments,
                                             std::int64_t turns_given);
   // The caller has hung up: a turn that waits is dropped, one that runs goes on.
-  void leave(const std::shared_ptr<LiveTurn>& turn);
+  void on_caller_gone(const std::shared_ptr<LiveTurn>& turn);
 
   // Asks the agent to end the turn that runs. False: none does.
   bool cancel();
@@ -84,7 +84,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
 
   // Since when nothing has happened here; none while something does, or nothing lives.
   std::optional<std::chrono::steady_clock::time_point> idle_since() const;
-  bool can_sleep_well() const { return can_load_; }
+  bool can_reload_conversation() const { return can_load_; }
   std::size_t leaving() const { return leaving_; }  // agents whose places come back soon
   // Ends the agent of an idle session; its next turn wakes it.
   void sleep();
@@ -113,19 +113,18 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   void conclude(LiveTurn& turn, std::optional<TurnEnd> end, std::optional<AgentFailure> failure);
   Task<void> settle(std::shared_ptr<LiveTurn> turn);
   Task<void> listen(std::shared_ptr<SessionAgent> agent);
-  void hear(std::vector<AgentEvent> events, bool is_early);
-  void take_question(PermissionQuestion question, std::string_view message,
-                     std::int64_t turn_index);
+  void on_events(std::vector<AgentEvent> events, bool is_early);
+  void take_question(PermissionRequest question, std::string_view message, std::int64_t turn_index);
   void resolve(const OpenQuestion& question, const Decision& decision, std::string_view by);
   std::int64_t index_of_what_is_said() const;
   void end_agent();
-  Task<void> see_off(std::shared_ptr<SessionAgent> agent, std::unique_ptr<Slot> place);
+  Task<void> await_exit(std::shared_ptr<SessionAgent> agent, std::unique_ptr<Slot> place);
   // None for a turn that its caller has dropped: that is no failure.
   std::optional<AgentFailure> failure_of(TurnStop reason, const LiveTurn& turn) const;
   void note_quiet();
 
   const House& house_;
-  const SessionSurroundings& around_;
+  const SessionDependencies& deps_;
   Session session_;
   SessionJournal journal_;
   Questions questions_;

@@ -3,8 +3,8 @@
 #include <new>
 #include <utility>
 
+#include "base/async_tokens.h"
 #include "base/refusals.h"
-#include "base/tokens.h"
 #include "sessions/live_session.h"
 #include "sessions/permissions.h"
 
@@ -54,8 +54,8 @@ Task<std::optional<AgentFailure>> LiveSession::start_agent(std::optional<AuditEv
   auto failure = co_await take_place();
   std::shared_ptr<SessionAgent> agent;
   if (!failure) {
-    auto dir = co_await around_.dirs.make(session_.id);
-    const AgentSpec* const spec = around_.agents.find(session_.agent);
+    auto dir = co_await deps_.dirs.make(session_.id);
+    const AgentSpec* const spec = deps_.agents.find(session_.agent);
     if (!dir) {
       failure = failure_from(dir.error());
     } else if (spec == nullptr) {
@@ -66,7 +66,7 @@ Task<std::optional<AgentFailure>> LiveSession::start_agent(std::optional<AuditEv
     } else if (is_interrupted_) {
       failure = never_started();
     } else {
-      auto started = around_.agents.start(*spec, dir->work, dir->temp);
+      auto started = deps_.agents.start(*spec, dir->work, dir->temp);
       if (started) {
         agent = std::move(*started);
       } else {
@@ -96,7 +96,7 @@ Task<std::optional<AgentFailure>> LiveSession::take_place() {
 
 Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEvent> created,
                                                           std::shared_ptr<SessionAgent> agent) {
-  const SessionDir dir = around_.dirs.of(session_.id);
+  const SessionDir dir = deps_.dirs.of(session_.id);
   opening_ = agent.get();
   Conversation conversation{.name = session_.id,
                             .working_dir = dir.work,
@@ -123,14 +123,14 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
   } else {
     session_.agent_session_id = opened->agent_session_id;
     const auto noted =
-        co_await around_.ledger.note_agent(session_.id, opened->agent_session_id, agent->mark(),
-                                           around_.instance_id, std::move(created));
+        co_await deps_.ledger.note_agent(session_.id, opened->agent_session_id, agent->mark(),
+                                         deps_.instance_id, std::move(created));
     if (!noted) failure = failure_from(noted.error());
   }
   if (!failure && (is_interrupted_ || is_ending())) failure = never_started();
   if (failure) {
     ++leaving_;
-    house_.tasks.spawn(see_off(std::move(agent), std::move(place_)));
+    house_.tasks.spawn(await_exit(std::move(agent), std::move(place_)));
     co_return failure;
   }
   is_loaded_ = opened->is_loaded;
@@ -155,7 +155,7 @@ Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
         // An agent that has never been asked anything has nothing to forget.
         running_->is_resumed = *news.is_resumed || running_->index == 1;
       }
-      if (agent == agent_) hear(std::move(news.events), news.is_early);
+      if (agent == agent_) on_events(std::move(news.events), news.is_early);
       death = std::move(news.death);
     } catch (const std::bad_alloc&) {
       // What it has said is lost, so it cannot go on as if nothing were missing.
@@ -173,7 +173,7 @@ Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
   end_agent();
 }
 
-void LiveSession::hear(std::vector<AgentEvent> events, bool is_early) {
+void LiveSession::on_events(std::vector<AgentEvent> events, bool is_early) {
   for (AgentEvent& event : events) {
     std::int64_t index = is_early ? 0 : index_of_what_is_said();
     if (event.is_late) index = ended_turn_;
@@ -211,10 +211,10 @@ std::int64_t LiveSession::index_of_what_is_said() const {
 
 // By the session's mode, or by whoever is asked. A question of a turn that is being stopped
 // has been answered by the agent's own end of it.
-void LiveSession::take_question(PermissionQuestion question, std::string_view message,
+void LiveSession::take_question(PermissionRequest question, std::string_view message,
                                 std::int64_t turn_index) {
-  const TimePoint now = around_.clock.now();
-  OpenQuestion open{.id = around_.ids.uuid(),
+  const TimePoint now = deps_.clock.now();
+  OpenQuestion open{.id = deps_.ids.uuid(),
                     .turn_index = turn_index,
                     .asked = std::move(question),
                     .asked_at = now,
@@ -244,7 +244,7 @@ void LiveSession::resolve(const OpenQuestion& question, const Decision& decision
                   resolution_json(question.id, decision, by));
   journal_.note(
       {.event = "permission",
-       .at = around_.clock.now(),
+       .at = deps_.clock.now(),
        .meta = audit_json(question.id, question.asked, decision, by, session_.permission_mode)});
   if (agent_) agent_->answer(question.asked.ask_id, decision.option_id);
 }
@@ -253,10 +253,11 @@ void LiveSession::end_agent() {
   if (!agent_) return;
   questions_.cancel();
   ++leaving_;
-  house_.tasks.spawn(see_off(std::exchange(agent_, nullptr), std::move(place_)));
+  house_.tasks.spawn(await_exit(std::exchange(agent_, nullptr), std::move(place_)));
 }
 
-Task<void> LiveSession::see_off(std::shared_ptr<SessionAgent> agent, std::unique_ptr<Slot> place) {
+Task<void> LiveSession::await_exit(std::shared_ptr<SessionAgent> agent,
+                                   std::unique_ptr<Slot> place) {
   const auto self = shared_from_this();
   co_await agent->finish(ending_ == TurnStop::closed);
   agent.reset();
@@ -265,11 +266,11 @@ Task<void> LiveSession::see_off(std::shared_ptr<SessionAgent> agent, std::unique
   quiet_.cancel();
   // A closed row has no mark any more, and the mark of a new process stays.
   if (ending_ != TurnStop::closed && !agent_ && !is_starting_) {
-    const auto forgotten = co_await around_.ledger.forget_process(session_.id);
+    const auto forgotten = co_await deps_.ledger.forget_process(session_.id);
     if (!forgotten) {
-      around_.log.warn("the mark of a process that has ended is still in the ledger",
-                       {{"session", std::string_view(session_.id)},
-                        {"why", std::string_view(forgotten.error().detail)}});
+      deps_.log.warn("the mark of a process that has ended is still in the ledger",
+                     {{"session", std::string_view(session_.id)},
+                      {"why", std::string_view(forgotten.error().detail)}});
     }
   }
   note_quiet();

@@ -3,8 +3,8 @@
 #include <new>
 #include <utility>
 
+#include "base/async_tokens.h"
 #include "base/refusals.h"
-#include "base/tokens.h"
 #include "json/json_members.h"
 #include "sessions/live_session.h"
 
@@ -67,7 +67,7 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
   auto failure = co_await prepare(turn);
   if (!failure && turn->stop == TurnStop::none && agent_) {
     turn->is_begun = true;
-    turn->patience = steady_clock::now() + house_.options.first_sign_max;
+    turn->give_up_at = steady_clock::now() + house_.options.first_sign_max;
     last_turn_ = turn->index;
     try {
       agent_->begin_turn(std::move(turn->request.prompt));
@@ -97,7 +97,7 @@ Task<std::optional<AgentFailure>> LiveSession::prepare(std::shared_ptr<LiveTurn>
   }
   if (!turn->attachments.empty()) {
     const auto paths =
-        co_await around_.dirs.attach(session_.id, turn->index, std::move(turn->attachments));
+        co_await deps_.dirs.attach(session_.id, turn->index, std::move(turn->attachments));
     if (!paths) co_return failure_from(paths.error());
     turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));
   }
@@ -112,11 +112,11 @@ Task<std::optional<AgentFailure>> LiveSession::prepare(std::shared_ptr<LiveTurn>
 // Until it is over, or nobody has the patience to wait for it any longer.
 Task<void> LiveSession::await_end(std::shared_ptr<LiveTurn> turn) {
   while (!turn->is_over()) {
-    turn->changed.expires_at(turn->patience);
+    turn->changed.expires_at(turn->give_up_at);
     co_await turn->changed.async_wait(kAwait);
-    if (turn->is_over() || steady_clock::now() < turn->patience) continue;
+    if (turn->is_over() || steady_clock::now() < turn->give_up_at) continue;
     if (turn->stop == TurnStop::none && turn->is_heard) {
-      turn->patience = steady_clock::time_point::max();
+      turn->give_up_at = steady_clock::time_point::max();
     } else if (turn->stop == TurnStop::none) {
       stop_turn(turn, TurnStop::silent);
     } else {
@@ -138,7 +138,7 @@ void LiveSession::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
   }
   const TurnOutcome& outcome = turn.conclude(std::move(end), std::move(failure));
   const std::string_view state = state_of(outcome);
-  const TimePoint now = around_.clock.now();
+  const TimePoint now = deps_.clock.now();
   journal_.append(turn.index, outcome.failure ? EventKind::failed : EventKind::done,
                   turn_json(session_.id, outcome));
   journal_.note(audit_of(outcome, state, now));
@@ -152,7 +152,7 @@ void LiveSession::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
   if (outcome.failure) settled.code = std::string(outcome.failure->code);
   if (outcome.cost_usd) session_.cost_usd = session_.cost_usd.value_or(0) + *outcome.cost_usd;
   journal_.settle_turn(std::move(settled));
-  around_.metrics
+  deps_.metrics
       .counter("clawdforge_turns_total", "Turns, by how they ended.",
                {{"state", std::string(state)}})
       .increment();
@@ -163,9 +163,9 @@ Task<void> LiveSession::settle(std::shared_ptr<LiveTurn> turn) {
   const auto self = shared_from_this();
   const auto committed = co_await journal_.committed();
   if (committed) {
-    turn->give(turn->take_outcome());
+    turn->set_answer(turn->take_outcome());
   } else {
-    turn->give(std::unexpected(committed.error()));
+    turn->set_answer(std::unexpected(committed.error()));
   }
   note_quiet();
 }

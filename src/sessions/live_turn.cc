@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 #include "transcript/simple_events.h"
 
 namespace clawdforge {
@@ -42,7 +42,7 @@ LiveTurn::LiveTurn(IoExecutor executor, std::int64_t turn_index, TurnRequest ask
       request(std::move(asked)),
       attachments(std::move(files)),
       begun(steady_clock::now()),
-      patience(steady_clock::time_point::max()),
+      give_up_at(steady_clock::time_point::max()),
       changed(executor),
       deadline_(executor),
       answered_(executor) {
@@ -90,7 +90,7 @@ std::size_t LiveTurn::held_bytes() const {
   return events_bytes_ + text_.size();
 }
 
-void LiveTurn::give(Result<TurnOutcome> outcome) {
+void LiveTurn::set_answer(Result<TurnOutcome> outcome) {
   if (std::exchange(is_answered_, true)) return;
   answer_ = std::move(outcome);
   deadline_.cancel();

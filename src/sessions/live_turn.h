@@ -52,7 +52,7 @@ class LiveTurn {
   bool is_over() const { return is_over_; }
   TurnOutcome take_outcome() { return std::move(outcome_); }
 
-  void give(Result<TurnOutcome> outcome);
+  void set_answer(Result<TurnOutcome> outcome);
   bool is_answered() const { return is_answered_; }
   Task<void> wait();
   Result<TurnOutcome> take() { return std::move(answer_); }  // once, after wait()
@@ -62,13 +62,13 @@ class LiveTurn {
   std::vector<Attachment> attachments;
   TurnStop stop = TurnStop::none;
   std::chrono::steady_clock::time_point begun;
-  std::chrono::steady_clock::time_point patience;  // until when its session waits for it
-  bool has_place = false;                          // its agent may run
-  bool is_begun = false;                           // the agent has been asked
-  bool is_heard = false;                           // and has said something
+  std::chrono::steady_clock::time_point give_up_at;  // until when its session waits for it
+  bool has_place = false;                            // its agent may run
+  bool is_begun = false;                             // the agent has been asked
+  bool is_heard = false;                             // and has said something
   std::optional<bool> is_resumed;
   std::string error_tail;
-  Timer changed;  // cancelled when it is over, or its patience has changed
+  Timer changed;  // cancelled when it is over, or its give_up_at has changed
 
  private:
   bool is_over_ = false;

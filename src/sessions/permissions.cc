@@ -10,7 +10,7 @@ namespace clawdforge {
 namespace {
 
 // The narrowest option that says yes or no: "always" is not ours to say.
-std::optional<std::string> option_for(const PermissionQuestion& question, bool allows) {
+std::optional<std::string> option_for(const PermissionRequest& question, bool allows) {
   const std::array<std::string_view, 2> kinds =
       allows ? std::array<std::string_view, 2>{"allow_once", "allow_always"}
              : std::array<std::string_view, 2>{"reject_once", "reject_always"};
@@ -29,11 +29,11 @@ std::string_view name_of(const Decision& decision) {
 
 }  // namespace
 
-Decision choice_of(bool allows, const PermissionQuestion& question) {
+Decision choice_of(bool allows, const PermissionRequest& question) {
   return {.is_allowed = allows, .option_id = option_for(question, allows)};
 }
 
-std::optional<Decision> rule_for(PermissionMode mode, const PermissionQuestion& question) {
+std::optional<Decision> rule_for(PermissionMode mode, const PermissionRequest& question) {
   switch (mode) {
     case PermissionMode::approve_all:
       return choice_of(true, question);
@@ -47,7 +47,7 @@ std::optional<Decision> rule_for(PermissionMode mode, const PermissionQuestion& 
   return std::nullopt;
 }
 
-Decision decided(const PermissionQuestion& question) {
+Decision decided(const PermissionRequest& question) {
   const auto chosen =
       std::ranges::find(question.options, question.answer, &PermissionOption::option_id);
   const bool allows = chosen != question.options.end() && chosen->kind.starts_with("allow");
@@ -56,7 +56,7 @@ Decision decided(const PermissionQuestion& question) {
 
 std::string question_json(std::string_view id, std::int64_t turn_index, std::int64_t asked_at,
                           std::optional<std::int64_t> expires_at,
-                          const PermissionQuestion& question) {
+                          const PermissionRequest& question) {
   std::string out = "{";
   append_member(out, "id", id);
   append_member(out, "turn_index", turn_index);
@@ -87,7 +87,7 @@ std::string resolution_json(std::string_view id, const Decision& decision, std::
   return out;
 }
 
-std::string audit_json(std::string_view id, const PermissionQuestion& question,
+std::string audit_json(std::string_view id, const PermissionRequest& question,
                        const Decision& decision, std::string_view by, PermissionMode mode) {
   std::string out = "{";
   append_member(out, "id", id);

@@ -16,25 +16,25 @@ struct Decision {
 };
 
 // Yes or no, by the narrowest option for it.
-Decision choice_of(bool allows, const PermissionQuestion& question);
+Decision choice_of(bool allows, const PermissionRequest& question);
 
 // What the session's mode says; none: somebody has to be asked.
-std::optional<Decision> rule_for(PermissionMode mode, const PermissionQuestion& question);
+std::optional<Decision> rule_for(PermissionMode mode, const PermissionRequest& question);
 
 // Of a question that is answered already, by the rule of whoever drives the agent.
-Decision decided(const PermissionQuestion& question);
+Decision decided(const PermissionRequest& question);
 
 // A question as callers see it, without the last brace. `expires_at` none: it was decided at
 // once.
 std::string question_json(std::string_view id, std::int64_t turn_index, std::int64_t asked_at,
                           std::optional<std::int64_t> expires_at,
-                          const PermissionQuestion& question);
+                          const PermissionRequest& question);
 
 // The data of a `permission_resolved` event. `by` is who decided: app, rule, expiry or cancel.
 std::string resolution_json(std::string_view id, const Decision& decision, std::string_view by);
 
 // What the audit keeps of it.
-std::string audit_json(std::string_view id, const PermissionQuestion& question,
+std::string audit_json(std::string_view id, const PermissionRequest& question,
                        const Decision& decision, std::string_view by, PermissionMode mode);
 
 }  // namespace clawdforge

@@ -5,7 +5,7 @@
 namespace clawdforge {
 namespace {
 
-PermissionQuestion question(const std::string& kind) {
+PermissionRequest question(const std::string& kind) {
   return {.ask_id = "0",
           .title = "say \"hi\"",
           .kind = kind,
@@ -16,7 +16,7 @@ PermissionQuestion question(const std::string& kind) {
           .answer = {}};
 }
 
-std::string chosen(PermissionMode mode, const PermissionQuestion& asked) {
+std::string chosen(PermissionMode mode, const PermissionRequest& asked) {
   const auto decision = rule_for(mode, asked);
   return decision ? decision->option_id.value_or("cancelled") : "ask";
 }
@@ -35,14 +35,14 @@ TEST(Permissions, TheModeDecides) {
 }
 
 TEST(Permissions, TheNarrowestOptionIsTaken) {
-  PermissionQuestion only_always = question("edit");
+  PermissionRequest only_always = question("edit");
   only_always.options = {{"for-ever", "Always", "allow_always"}, {"never", "No", "reject_always"}};
   EXPECT_EQ(chosen(PermissionMode::approve_all, only_always), "for-ever");
   EXPECT_EQ(chosen(PermissionMode::deny_all, only_always), "never");
 }
 
 TEST(Permissions, AQuestionWithoutTheOptionIsCancelled) {
-  PermissionQuestion only_yes = question("edit");
+  PermissionRequest only_yes = question("edit");
   only_yes.options = {{"yes", "Yes", "allow_once"}, {"odd", "Odd", "something_new"}};
   const Decision decision = rule_for(PermissionMode::deny_all, only_yes).value();
   EXPECT_FALSE(decision.is_allowed);

@@ -45,7 +45,7 @@ Result<void> Questions::answer(const std::string& id, const PermissionChoice& ch
     }
     return fail(Errc::not_found, "permission_not_found", "There is no such question.");
   }
-  const PermissionQuestion& asked = (*place)->question.asked;
+  const PermissionRequest& asked = (*place)->question.asked;
   Decision decision;
   if (choice.option_id) {
     const auto option =

@@ -28,7 +28,7 @@ inline constexpr std::size_t kAnsweredQuestionsMax = 256;
 struct OpenQuestion {
   std::string id;
   std::int64_t turn_index = 0;
-  PermissionQuestion asked;
+  PermissionRequest asked;
   TimePoint asked_at;
   TimePoint expires_at;
 };

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/async_tokens.h"
 #include "base/refusals.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 namespace {
@@ -179,10 +179,10 @@ Async<void> SessionJournal::committed() {
   const std::uint64_t upto = given_;
   const std::uint64_t attempt = attempts_;
   if (failure_) pause_.cancel();  // it may be well again: somebody waits to know
-  Timer patience(executor_);
-  patience.expires_after(kJournalPatienceMax);
+  Timer commit_wait(executor_);
+  commit_wait.expires_after(kCommitWaitMax);
   const auto is_late = std::make_shared<bool>(false);
-  patience.async_wait([this, weak = std::weak_ptr(is_late)](boost::system::error_code) {
+  commit_wait.async_wait([this, weak = std::weak_ptr(is_late)](boost::system::error_code) {
     const auto late = weak.lock();
     if (!late) return;  // nobody waits any more
     *late = true;

@@ -32,7 +32,7 @@ inline constexpr std::chrono::milliseconds kTurnStartDelayMax{2};
 inline constexpr std::size_t kJournalBlockBytesMax = 256 * 1024;
 inline constexpr std::size_t kJournalCommitBytesMax = 4 * 1024 * 1024;
 // How long an answer waits for its commit. Longer than it takes to see that the ledger is stuck.
-inline constexpr std::chrono::seconds kJournalPatienceMax{12};
+inline constexpr std::chrono::seconds kCommitWaitMax{12};
 // With more than this waiting to be written, the agent is not read.
 inline constexpr std::size_t kJournalWaitingBytesMax = 8 * 1024 * 1024;
 

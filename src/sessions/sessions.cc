@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/listening.h"
+#include "base/async_tokens.h"
+#include "base/hang_up_subscription.h"
 #include "base/refusals.h"
-#include "base/tokens.h"
 #include "json/json_members.h"
 
 namespace clawdforge {
@@ -46,24 +46,24 @@ AuditEvent creation(const Session& session, TimePoint now) {
 
 }  // namespace
 
-Sessions::Sessions(Surroundings surroundings, Options options)
-    : around_(std::move(surroundings)),
+Sessions::Sessions(Dependencies surroundings, Options options)
+    : deps_(std::move(surroundings)),
       options_(options),
-      places_(around_.executor, {options.agents_max, kPlaceQueueMax},
-              around_.metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
-              around_.metrics.gauge("clawdforge_agents_waiting",
-                                    "Sessions that wait for a place "
-                                    "for their agent.")),
-      tasks_(around_.executor),
-      house_{.around = around_,
-             .options = options_,
-             .tasks = tasks_,
-             .places = places_,
-             .lines_skipped =
-                 around_.metrics.counter("clawdforge_agent_lines_skipped_total",
-                                         "Lines of sessions' agents that were no message."),
-             .make_room = [this] { make_room(); },
-             .on_quiet = [this](const LiveSession& quiet) { forget(quiet); }} {}
+      places_(deps_.executor, {options.agents_max, kPlaceQueueMax},
+              deps_.metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
+              deps_.metrics.gauge("clawdforge_agents_waiting",
+                                  "Sessions that wait for a place "
+                                  "for their agent.")),
+      tasks_(deps_.executor),
+      house_{
+          .deps = deps_,
+          .options = options_,
+          .tasks = tasks_,
+          .places = places_,
+          .lines_skipped = deps_.metrics.counter("clawdforge_agent_lines_skipped_total",
+                                                 "Lines of sessions' agents that were no message."),
+          .make_room = [this] { make_room(); },
+          .on_quiet = [this](const LiveSession& quiet) { forget(quiet); }} {}
 
 Sessions::~Sessions() = default;
 
@@ -88,23 +88,23 @@ void Sessions::forget(const LiveSession& quiet) {
 }
 
 Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest request,
-                                Departure* departure) {
+                                HangUp* hang_up) {
   if (is_stopping_) co_return shutting_down();
-  const AgentSpec* const spec = around_.agents.find(request.agent);
+  const AgentSpec* const spec = deps_.agents.find(request.agent);
   if (spec == nullptr) {
     auto error = fail(Errc::invalid, "unknown_agent",
                       fmt::format("There is no such agent; there are: {}.",
-                                  fmt::join(around_.agents.names(), ", ")));
+                                  fmt::join(deps_.agents.names(), ", ")));
     error.error().fields = {
-        {"agent", fmt::format("must be one of {}", fmt::join(around_.agents.names(), ", "))}};
+        {"agent", fmt::format("must be one of {}", fmt::join(deps_.agents.names(), ", "))}};
     co_return error;
   }
   Session session;
-  session.id = around_.ids.uuid();
+  session.id = deps_.ids.uuid();
   session.app = app->name;
   session.agent = request.agent;
   session.meta = std::move(request.meta);
-  session.created_at = around_.clock.now();
+  session.created_at = deps_.clock.now();
   session.model = std::move(request.model);
   session.system = std::move(request.system);
   session.effort = std::move(request.effort);
@@ -113,55 +113,55 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
       request.permission_mode.value_or(spec->permission_mode.value_or(options_.permission_mode));
   SessionLimits limits = options_.limits;
   if (app->sessions_max) limits.open_max_per_app = app->sessions_max;
-  auto added = co_await around_.ledger.add_session(session, limits, around_.instance_id);
+  auto added = co_await deps_.ledger.add_session(session, limits, deps_.instance_id);
   if (!added) {
     if (may_be_kept(added.error())) drop_again(session.id);
     co_return std::unexpected(added.error());
   }
   if (is_stopping_) {
-    const auto withdrawn = co_await around_.ledger.drop_session(session.id);
+    const auto withdrawn = co_await deps_.ledger.drop_session(session.id);
     if (!withdrawn) co_return std::unexpected(withdrawn.error());
     co_return shutting_down();
   }
 
   const Entry live = entry_for(session);
-  auto started = co_await start_first(live, departure);
+  auto started = co_await start_first(live, hang_up);
   if (started) co_return session;
   co_await end_for_good(session.id, live->session().agent_session_id);
-  if (was_begun(started.error())) around_.dirs.remove(session.id);
-  const auto dropped = co_await around_.ledger.drop_session(session.id);
+  if (was_begun(started.error())) deps_.dirs.remove(session.id);
+  const auto dropped = co_await deps_.ledger.drop_session(session.id);
   if (!dropped) {
-    around_.log.warn("the row of a session that did not start could not be removed yet",
-                     {{"session", std::string_view(session.id)},
-                      {"why", std::string_view(dropped.error().detail)}});
+    deps_.log.warn("the row of a session that did not start could not be removed yet",
+                   {{"session", std::string_view(session.id)},
+                    {"why", std::string_view(dropped.error().detail)}});
     drop_again(session.id);
   }
   co_return std::unexpected(started.error());
 }
 
-Async<void> Sessions::start_first(Entry live, Departure* departure) {
-  Timer deadline(around_.executor);
+Async<void> Sessions::start_first(Entry live, HangUp* hang_up) {
+  Timer deadline(deps_.executor);
   deadline.expires_after(options_.start_max);
   deadline.async_wait([weak = std::weak_ptr(live)](boost::system::error_code error) {
     const auto late = weak.lock();
     if (late && !error && !late->has_place()) late->interrupt();
   });
-  const Listening listening(departure, [weak = std::weak_ptr(live)] {
+  const HangUpSubscription subscription(hang_up, [weak = std::weak_ptr(live)] {
     if (const auto unwanted = weak.lock()) unwanted->interrupt();
   });
   // The row as it was written is what the audit's line is about.
-  const auto failure = co_await live->start(creation(live->session(), around_.clock.now()));
+  const auto failure = co_await live->start(creation(live->session(), deps_.clock.now()));
   if (failure && is_stopping_) co_return shutting_down();
   if (failure && live->is_ending()) co_return closed();
   if (failure) co_return error_from(*failure);
-  if (departure != nullptr && departure->has_happened()) {
+  if (hang_up != nullptr && hang_up->has_happened()) {
     co_return fail(Errc::gone, "cancelled", "The caller hung up before the session was made.");
   }
   co_return Result<void>{};
 }
 
 Async<Session> Sessions::own(std::string app, std::string id) {
-  auto found = co_await around_.ledger.find_session(std::move(id));
+  auto found = co_await deps_.ledger.find_session(std::move(id));
   if (!found && found.error().kind != Errc::not_found) co_return std::unexpected(found.error());
   if (!found || found->app != app) co_return not_found();
   co_return std::move(*found);
@@ -175,14 +175,14 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
   if (session->closed_at) co_return closed();
   std::vector<Attachment> attachments;
   if (!request.files.empty()) {
-    auto found = co_await around_.uploads.find(app->name, request.files);
+    auto found = co_await deps_.uploads.find(app->name, request.files);
     if (!found) co_return std::unexpected(found.error());
     attachments = std::move(*found);
   }
   if (!entry_of(id)) {
     // Now all of it: it will be started. And it may have been at work, and come to rest,
     // since its row was read: then its events and turns have higher numbers by now.
-    session = co_await around_.ledger.load_session(id);
+    session = co_await deps_.ledger.load_session(id);
     if (!session) co_return std::unexpected(session.error());
     if (session->closed_at) co_return closed();
   }
@@ -193,12 +193,12 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
 }
 
 Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, std::string id,
-                                  TurnRequest request, Departure* departure) {
+                                  TurnRequest request, HangUp* hang_up) {
   auto accepted = co_await accept(std::move(app), id, std::move(request));
   if (!accepted) co_return std::unexpected(accepted.error());
   const std::shared_ptr<LiveTurn> turn = std::move(*accepted);
-  const Listening listening(departure, [live = entry_of(id), turn] {
-    if (live) live->leave(turn);
+  const HangUpSubscription subscription(hang_up, [live = entry_of(id), turn] {
+    if (live) live->on_caller_gone(turn);
   });
   co_await turn->wait();
   co_return turn->take();
@@ -214,7 +214,7 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::str
   auto feed = feed_for(live->session());
   TurnStream stream{.turn_index = (*accepted)->index,
                     .reader = std::make_unique<EventReader>(
-                        around_.executor, around_.ledger, std::move(feed), std::move(id),
+                        deps_.executor, deps_.ledger, std::move(feed), std::move(id),
                         live->last_event_id(), options_.reader_bytes_max, false)};
   // Whoever is told that it was accepted may come back for its end, also after a restart.
   const auto kept = co_await live->kept();
@@ -227,7 +227,7 @@ std::shared_ptr<Feed> Sessions::feed_for(const Session& session) {
   auto feed = place.lock();
   if (!feed) {
     feed = std::make_shared<Feed>(session.last_event_id, options_.reader_bytes_max);
-    if (are_tails_over_) feed->end(FeedEnd::shutdown);
+    if (are_event_streams_over_) feed->end(FeedEnd::shutdown);
     place = feed;
   }
   return feed;
@@ -240,14 +240,14 @@ void Sessions::end_feed(const std::string& id, FeedEnd reason) {
   feeds_.erase(found);
 }
 
-void Sessions::poke_readers() {
+void Sessions::recheck_readers() {
   for (const auto& [id, place] : feeds_) {
     if (const auto feed = place.lock()) feed->poke();
   }
 }
 
-void Sessions::end_tails() {
-  are_tails_over_ = true;
+void Sessions::end_event_streams() {
+  are_event_streams_over_ = true;
   for (const auto& [id, place] : feeds_) {
     if (const auto feed = place.lock()) feed->end(FeedEnd::shutdown);
   }
@@ -265,7 +265,7 @@ Async<std::unique_ptr<EventReader>> Sessions::read_events(std::string app, std::
     co_return error;
   }
   if (session->closed_at && !entry_of(id)) feed->end(FeedEnd::closed);
-  co_return std::make_unique<EventReader>(around_.executor, around_.ledger, std::move(feed),
+  co_return std::make_unique<EventReader>(deps_.executor, deps_.ledger, std::move(feed),
                                           std::move(id), after, options_.reader_bytes_max, true);
 }
 
@@ -323,7 +323,7 @@ Async<bool> Sessions::close(std::string app, std::string id) {
   if (!session) co_return std::unexpected(session.error());
   bool was_open = false;
   if (!session->closed_at) {
-    AuditEvent event{.event = "close", .at = around_.clock.now()};
+    AuditEvent event{.event = "close", .at = deps_.clock.now()};
     const auto changed = co_await close_row(id, "closed", std::move(event), std::nullopt);
     if (!changed) co_return changed;
     was_open = *changed;
@@ -337,9 +337,9 @@ Task<void> Sessions::end_for_good(std::string id, std::string agent_session_id) 
   const Entry live = entry_of(id);
   co_await end(id, TurnStop::closed);
   if (live) agent_session_id = live->session().agent_session_id;
-  const auto removed = co_await around_.acpx_records.remove(std::move(agent_session_id));
+  const auto removed = co_await deps_.acpx_records.remove(std::move(agent_session_id));
   if (removed) co_return;
-  around_.log.warn(
+  deps_.log.warn(
       "what acpx has kept of a session could not be removed",
       {{"session", std::string_view(id)}, {"why", std::string_view(removed.error().detail)}});
 }
@@ -349,8 +349,8 @@ Async<bool> Sessions::close_row(std::string id, std::string reason, AuditEvent e
                                 std::optional<TimePoint> idle_since) {
   const Entry live = entry_of(id);
   if (live) live->refuse_turns();
-  auto changed = co_await around_.ledger.close_session(std::move(id), std::move(reason),
-                                                       std::move(event), idle_since);
+  auto changed = co_await deps_.ledger.close_session(std::move(id), std::move(reason),
+                                                     std::move(event), idle_since);
   if (live && (!changed || !*changed)) live->keep_going();
   co_return changed;
 }
@@ -366,7 +366,7 @@ Task<void> Sessions::end(std::string id, TurnStop reason) {
 
 Async<bool> Sessions::sweep(std::string id, TimePoint idle_since) {
   if (const Entry live = entry_of(id); live && live->is_busy()) co_return false;
-  AuditEvent event{.event = "sweep_close", .at = around_.clock.now()};
+  AuditEvent event{.event = "sweep_close", .at = deps_.clock.now()};
   auto changed = co_await close_row(id, "idle", std::move(event), idle_since);
   if (changed && *changed) {
     auto cleared = co_await clear(std::move(id));
@@ -376,7 +376,7 @@ Async<bool> Sessions::sweep(std::string id, TimePoint idle_since) {
 }
 
 Async<void> Sessions::clear(std::string id) {
-  const auto row = co_await around_.ledger.find_session(id);
+  const auto row = co_await deps_.ledger.find_session(id);
   co_await end_for_good(std::move(id), row ? row->agent_session_id : "");
   if (!row && row.error().kind != Errc::not_found) co_return std::unexpected(row.error());
   co_return Result<void>{};
@@ -394,7 +394,7 @@ Async<void> Sessions::follow_ledger() {
   }
   std::erase_if(live_, [](const auto& entry) { return entry.second->is_quiet(); });
   if (ids.empty()) co_return Result<void>{};
-  const auto open = co_await around_.ledger.open_among(ids);
+  const auto open = co_await deps_.ledger.open_among(ids);
   if (!open) co_return std::unexpected(open.error());
   std::erase_if(ids,
                 [&](const std::string& id) { return std::ranges::find(*open, id) != open->end(); });
@@ -404,7 +404,7 @@ Async<void> Sessions::follow_ledger() {
   for (const std::string& id : ids) {
     co_await end_for_good(id, "");
     // Whoever closed the row has left the mark of its process there.
-    auto forgotten = co_await around_.ledger.forget_process(id);
+    auto forgotten = co_await deps_.ledger.forget_process(id);
     if (!forgotten) co_return forgotten;
   }
   co_return Result<void>{};
@@ -413,14 +413,14 @@ Async<void> Sessions::follow_ledger() {
 Async<WorkListing> Sessions::files(std::string app, std::string id) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  co_return co_await around_.dirs.list(std::move(id));
+  co_return co_await deps_.dirs.list(std::move(id));
 }
 
 Async<std::unique_ptr<WorkFileReader>> Sessions::open_file(std::string app, std::string id,
                                                            std::string path) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  co_return co_await around_.dirs.open(std::move(id), std::move(path));
+  co_return co_await deps_.dirs.open(std::move(id), std::move(path));
 }
 
 // The idle agent that can be missed best: one that loads its conversation again, and among
@@ -434,7 +434,7 @@ void Sessions::make_room() {
   for (const auto& [id, live] : live_) {
     const auto idle = live->idle_since();
     if (!idle) continue;
-    const std::pair rank(!live->can_sleep_well(), *idle);
+    const std::pair rank(!live->can_reload_conversation(), *idle);
     if (best && best_rank <= rank) continue;
     best = live;
     best_rank = rank;

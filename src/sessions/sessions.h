@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "base/async.h"
-#include "base/departure.h"
+#include "base/hang_up.h"
 #include "base/task_group.h"
 #include "quota/pool.h"
 #include "sessions/event_reader.h"
 #include "sessions/feed.h"
 #include "sessions/live_session.h"
-#include "sessions/session_surroundings.h"
+#include "sessions/session_dependencies.h"
 #include "sessions/turn.h"
 
 namespace clawdforge {
@@ -49,26 +49,25 @@ struct TurnStream {
 
 class Sessions {
  public:
-  using Surroundings = SessionSurroundings;
+  using Dependencies = SessionDependencies;
   using Options = SessionOptions;
 
-  Sessions(Surroundings surroundings, Options options);
+  Sessions(Dependencies surroundings, Options options);
   ~Sessions();
   Sessions(const Sessions&) = delete;
   Sessions& operator=(const Sessions&) = delete;
 
   // Errc::invalid "unknown_agent"; Errc::unavailable "pool_full", "agent_not_found",
   // "agent_not_logged_in", "queue_timeout"; Errc::over_quota "too_many_sessions";
-  // Errc::agent_failed; Errc::timed_out. An error leaves no session. `departure` undoes it.
-  Async<Session> create(std::shared_ptr<const App> app, SessionRequest request,
-                        Departure* departure);
+  // Errc::agent_failed; Errc::timed_out. An error leaves no session. `hang_up` undoes it.
+  Async<Session> create(std::shared_ptr<const App> app, SessionRequest request, HangUp* hang_up);
 
   // An outcome once the turn has an index; it is settled in the ledger by then. An error
   // before that: Errc::not_found "session_not_found" or "file_not_found", Errc::gone
-  // "session_closed", Errc::conflict "turn_queue_full", Errc::unavailable. `departure`
+  // "session_closed", Errc::conflict "turn_queue_full", Errc::unavailable. `hang_up`
   // drops a turn that waits; one that runs goes on.
   Async<TurnOutcome> turn(std::shared_ptr<const App> app, std::string id, TurnRequest request,
-                          Departure* departure);
+                          HangUp* hang_up);
 
   // The same, to be watched: the turn is accepted, and its events come from the reader.
   Async<TurnStream> stream_turn(std::shared_ptr<const App> app, std::string id,
@@ -92,9 +91,9 @@ class Sessions {
   Async<std::unique_ptr<EventReader>> read_events(std::string app, std::string id,
                                                   std::int64_t after);
   // Looks again whether those who read may still do so.
-  void poke_readers();
+  void recheck_readers();
   // Those who read on for what may come are told that nothing does, from now on at once.
-  void end_tails();
+  void end_event_streams();
 
   Async<std::vector<OpenQuestion>> questions(std::string app, std::string id);
   // As Questions::answer().
@@ -142,7 +141,7 @@ class Sessions {
   void end_feed(const std::string& id, FeedEnd reason);
   Entry entry_for(Session session);
   Entry entry_of(std::string_view id) const;
-  Async<void> start_first(Entry live, Departure* departure);
+  Async<void> start_first(Entry live, HangUp* hang_up);
   // Tries again to remove the row of a session that was not made.
   void drop_again(std::string id);
   Task<void> drop_later(std::string id);
@@ -155,7 +154,7 @@ class Sessions {
   void make_room();
   void forget(const LiveSession& quiet);
 
-  Surroundings around_;
+  Dependencies deps_;
   const Options options_;
   Pool places_;
   TaskGroup tasks_;
@@ -163,7 +162,7 @@ class Sessions {
   std::map<std::string, Entry, std::less<>> live_;  // what runs, or has something under way
   std::map<std::string, std::weak_ptr<Feed>, std::less<>> feeds_;
   std::size_t undropped_ = 0;
-  bool are_tails_over_ = false;
+  bool are_event_streams_over_ = false;
   bool is_stopping_ = false;
 };
 

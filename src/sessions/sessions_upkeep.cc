@@ -1,7 +1,7 @@
 // What Sessions does beside its calls: rows that the ledger did not remove, and how much waits.
 #include <utility>
 
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 #include "sessions/sessions.h"
 
 namespace clawdforge {
@@ -21,11 +21,11 @@ void Sessions::drop_again(std::string id) {
 }
 
 Task<void> Sessions::drop_later(std::string id) {
-  Timer pause(around_.executor);
+  Timer pause(deps_.executor);
   for (bool is_dropped = false; !is_dropped && !is_stopping_;) {
     pause.expires_after(kDropPause);
     co_await pause.async_wait(kAwait);
-    const auto dropped = co_await around_.ledger.drop_session(id);
+    const auto dropped = co_await deps_.ledger.drop_session(id);
     is_dropped = dropped.has_value();
   }
   --undropped_;

@@ -18,9 +18,8 @@ struct Found {
   UploadsRecovered uploads;
 };
 
-Async<LeftoversReport> end_processes(RecoverySurroundings around) {
-  const auto marks =
-      co_await around.ledger.left_processes(around.sessions.instance_id, kLeftMarksMax);
+Async<LeftoversReport> end_processes(RecoveryDependencies deps) {
+  const auto marks = co_await deps.ledger.left_processes(deps.sessions.instance_id, kLeftMarksMax);
   if (!marks) co_return std::unexpected(marks.error());
   std::vector<Leftover> leftovers;
   leftovers.reserve(marks->size());
@@ -29,9 +28,9 @@ Async<LeftoversReport> end_processes(RecoverySurroundings around) {
         {.id = {.pid = mark.pid, .start_time = mark.start_time}, .boot_id = mark.boot_id});
   }
   LeftoversReport report =
-      co_await end_leftovers(around.executor, std::move(leftovers), around.kill_grace);
+      co_await end_leftovers(deps.executor, std::move(leftovers), deps.kill_grace);
   for (const std::int64_t pid : report.stuck) {
-    around.log.warn("a process of an earlier life does not end", {{"pid", pid}});
+    deps.log.warn("a process of an earlier life does not end", {{"pid", pid}});
   }
   co_return report;
 }
@@ -61,21 +60,21 @@ void report(const Found& found, Log& log, Metrics& metrics) {
 
 }  // namespace
 
-Async<void> recover(RecoverySurroundings around) {
+Async<void> recover(RecoveryDependencies deps) {
   Found found;
-  auto ended = co_await end_processes(around);
+  auto ended = co_await end_processes(deps);
   if (!ended) co_return std::unexpected(ended.error());
   found.processes = std::move(*ended);
-  const auto settled = co_await around.runs.recover();
+  const auto settled = co_await deps.runs.recover();
   if (!settled) co_return std::unexpected(settled.error());
   found.runs = *settled;
-  const auto adopted = co_await recover_sessions(around.sessions);
+  const auto adopted = co_await recover_sessions(deps.sessions);
   if (!adopted) co_return std::unexpected(adopted.error());
   found.sessions = *adopted;
-  const auto joined = co_await around.sweeper.recover_uploads();
+  const auto joined = co_await deps.sweeper.recover_uploads();
   if (!joined) co_return std::unexpected(joined.error());
   found.uploads = *joined;
-  report(found, around.log, around.metrics);
+  report(found, deps.log, deps.metrics);
   co_return Result<void>{};
 }
 

@@ -17,7 +17,7 @@
 
 namespace clawdforge {
 
-struct RecoverySurroundings {
+struct RecoveryDependencies {
   IoExecutor executor;
   Ledger& ledger;
   Runs& runs;
@@ -30,6 +30,6 @@ struct RecoverySurroundings {
 
 // Before the gateway takes work. An error: the ledger or the disk fails, and the gateway
 // cannot start. A process that does not end is none.
-Async<void> recover(RecoverySurroundings around);
+Async<void> recover(RecoveryDependencies deps);
 
 }  // namespace clawdforge

@@ -49,12 +49,11 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, TimePoint now) {
   return write;
 }
 
-Async<std::int64_t> interrupt_turns(SessionRecovery around) {
+Async<std::int64_t> interrupt_turns(SessionRecovery deps) {
   std::int64_t turns = 0;
   std::map<std::string, std::int64_t> newest;  // events of sessions with several such turns
   while (true) {
-    const auto left =
-        co_await around.ledger.unfinished_turns(around.instance_id, kLeftOverTurnsMax);
+    const auto left = co_await deps.ledger.unfinished_turns(deps.instance_id, kLeftOverTurnsMax);
     if (!left) co_return std::unexpected(left.error());
     if (left->empty()) co_return turns;
     for (UnfinishedTurn turn : *left) {
@@ -62,7 +61,7 @@ Async<std::int64_t> interrupt_turns(SessionRecovery around) {
       turn.last_event_id = std::max(turn.last_event_id, last);
       last = turn.last_event_id + 1;
       const auto written =
-          co_await around.ledger.write_session(interruption_of(turn, around.clock.now()));
+          co_await deps.ledger.write_session(interruption_of(turn, deps.clock.now()));
       if (!written) co_return std::unexpected(written.error());
       ++turns;
     }
@@ -71,14 +70,14 @@ Async<std::int64_t> interrupt_turns(SessionRecovery around) {
 
 }  // namespace
 
-Async<SessionsRecovered> recover_sessions(SessionRecovery around) {
-  const auto turns = co_await interrupt_turns(around);
+Async<SessionsRecovered> recover_sessions(SessionRecovery deps) {
+  const auto turns = co_await interrupt_turns(deps);
   if (!turns) co_return std::unexpected(turns.error());
-  const auto never_made = co_await around.ledger.adopt_sessions(around.instance_id);
+  const auto never_made = co_await deps.ledger.adopt_sessions(deps.instance_id);
   if (!never_made) co_return std::unexpected(never_made.error());
-  auto ids = co_await around.ledger.all_session_ids();
+  auto ids = co_await deps.ledger.all_session_ids();
   if (!ids) co_return std::unexpected(ids.error());
-  const auto directories = co_await around.dirs.keep_only(std::move(*ids));
+  const auto directories = co_await deps.dirs.keep_only(std::move(*ids));
   if (!directories) co_return std::unexpected(directories.error());
   co_return SessionsRecovered{
       .turns_interrupted = *turns, .never_made = *never_made, .directories = *directories};

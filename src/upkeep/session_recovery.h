@@ -29,6 +29,6 @@ struct SessionRecovery {
 
 // Before the gateway takes work, and after the processes of earlier lives are gone. Io
 // thread; what is referred to outlives it.
-Async<SessionsRecovered> recover_sessions(SessionRecovery around);
+Async<SessionsRecovered> recover_sessions(SessionRecovery deps);
 
 }  // namespace clawdforge

@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 
 namespace clawdforge {
 namespace {

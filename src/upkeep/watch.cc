@@ -1,6 +1,6 @@
 #include "upkeep/watch.h"
 
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 
 namespace clawdforge {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 
 namespace clawdforge {
 
@@ -88,7 +88,7 @@ void AcpAgent::take(AcpMessage message, std::vector<AgentEvent>& events) {
   events.push_back(std::move(event));
 }
 
-void AcpAgent::take_question(PermissionQuestion& question, const std::string& tool_call_id) {
+void AcpAgent::take_question(PermissionRequest& question, const std::string& tool_call_id) {
   const auto known = tool_kinds_.find(tool_call_id);
   if (question.kind.empty() && known != tool_kinds_.end()) question.kind = known->second;
   if (is_cancelled_ || questions_.size() >= kAgentQuestionsMax) {

@@ -76,7 +76,7 @@ class AcpAgent final : public SessionAgent {
   Task<bool> read_more();
   std::optional<AcpMessage> next_message();
   void take(AcpMessage message, std::vector<AgentEvent>& events);
-  void take_question(PermissionQuestion& question, const std::string& tool_call_id);
+  void take_question(PermissionRequest& question, const std::string& tool_call_id);
   void note_update(const AcpMessage& message);
   TurnEnd end_turn(const AcpMessage& message);
   void cancel_questions();

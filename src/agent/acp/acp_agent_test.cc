@@ -1,9 +1,9 @@
 #include "agent/acp/acp_agent.h"
 
 #include "agent/acp/acp_fixture.h"
+#include "base/async_tokens.h"
 #include "base/task_group.h"
 #include "base/timer.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 namespace {
@@ -309,7 +309,7 @@ on["session/prompt"] = prompt
 )py");
   ASSERT_TRUE(open());
   agent_->begin_turn("go");
-  std::vector<PermissionQuestion> questions;
+  std::vector<PermissionRequest> questions;
   std::string text;
   bool is_over = false;
   while (!is_over) {

@@ -101,8 +101,8 @@ AcpError error_of(const json::value& value) {
   return error;
 }
 
-PermissionQuestion question_of(const json::object& params, const AcpMessage& message) {
-  PermissionQuestion question;
+PermissionRequest question_of(const json::object& params, const AcpMessage& message) {
+  PermissionRequest question;
   question.ask_id = message.id;
   question.kind = message.tool_kind;
   if (const json::object* call = object_in(params, "toolCall")) {

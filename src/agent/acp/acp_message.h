@@ -67,8 +67,8 @@ struct AcpMessage {
   std::string text;          // what an agent_message_chunk adds
   std::string tool_call_id;  // empty: it is about no tool call
   std::string tool_kind;
-  std::optional<double> cost_usd;              // of the conversation so far
-  std::optional<PermissionQuestion> question;  // of session/request_permission
+  std::optional<double> cost_usd;             // of the conversation so far
+  std::optional<PermissionRequest> question;  // of session/request_permission
 };
 
 // None: the line is no JSON object. Bytes that are no UTF-8 and half characters become

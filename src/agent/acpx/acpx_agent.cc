@@ -6,7 +6,7 @@
 
 #include "agent/acp/acp_failure.h"
 #include "agent/acpx/acpx_failure.h"
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 
 namespace clawdforge {
 

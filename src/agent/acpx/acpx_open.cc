@@ -6,7 +6,7 @@
 
 #include "agent/acpx/acpx_agent.h"
 #include "agent/acpx/acpx_failure.h"
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 
 namespace clawdforge {
 

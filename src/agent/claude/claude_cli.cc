@@ -53,7 +53,7 @@ bool needs_file(std::string_view system) {
   return system.size() > kSystemArgumentBytesMax || system.contains('\0');
 }
 
-std::vector<std::string> claude_arguments(const OneShotQuestion& question, bool owner_settings,
+std::vector<std::string> claude_arguments(const OneShotRequest& question, bool owner_settings,
                                           const std::string& system_file) {
   std::vector<std::string> arguments = {"-p", "--output-format", "json", "--model", question.model};
   if (!question.system.empty()) {
@@ -73,7 +73,7 @@ std::vector<std::string> claude_arguments(const OneShotQuestion& question, bool 
   return arguments;
 }
 
-std::string prompt_text(const OneShotQuestion& question) {
+std::string prompt_text(const OneShotRequest& question) {
   // A prompt that begins with a slash is a command to the command line itself; behind a
   // newline it is text.
   std::string text = question.prompt.starts_with('/') ? "\n" : "";

@@ -22,12 +22,12 @@ bool needs_file(std::string_view system);
 // The arguments behind the program's name. The prompt is not among them, ever: it goes to
 // standard input, where ps does not show it. `system_file` is the path of a file that
 // holds the system prompt, or empty.
-std::vector<std::string> claude_arguments(const OneShotQuestion& question, bool owner_settings,
+std::vector<std::string> claude_arguments(const OneShotRequest& question, bool owner_settings,
                                           const std::string& system_file);
 
 // What the agent reads: the prompt, made such that it is nothing but a prompt, and a list
 // of the attachments, if there are any.
-std::string prompt_text(const OneShotQuestion& question);
+std::string prompt_text(const OneShotRequest& question);
 
 // Of our environment, what any agent needs, and the names in `more`. Nothing that begins
 // with CLAWDFORGE_ passes, whoever asks for it.

@@ -12,8 +12,8 @@ using testing::Key;
 using testing::Not;
 using testing::Pair;
 
-OneShotQuestion question() {
-  OneShotQuestion question;
+OneShotRequest question() {
+  OneShotRequest question;
   question.agent = "claude";
   question.prompt = "hello";
   question.model = "sonnet";
@@ -29,7 +29,7 @@ TEST(ClaudeArguments, AreThoseOfAOneShotWithoutTheOwnersSettings) {
 }
 
 TEST(ClaudeArguments, CarryTheSystemPromptAndTheEffort) {
-  OneShotQuestion asked = question();
+  OneShotRequest asked = question();
   asked.system = "be brief";
   asked.effort = "low";
   EXPECT_THAT(claude_arguments(asked, true, ""),
@@ -56,7 +56,7 @@ TEST(NeedsFile, IsTrueForWhatNoArgumentCanCarry) {
 TEST(PromptText, IsThePromptItself) { EXPECT_EQ(prompt_text(question()), "hello"); }
 
 TEST(PromptText, IsNoCommand) {
-  OneShotQuestion asked = question();
+  OneShotRequest asked = question();
   asked.prompt = "/model haiku";
   EXPECT_EQ(prompt_text(asked), "\n/model haiku");
   asked.prompt = " /model haiku";
@@ -64,7 +64,7 @@ TEST(PromptText, IsNoCommand) {
 }
 
 TEST(PromptText, ListsTheAttachments) {
-  OneShotQuestion asked = question();
+  OneShotRequest asked = question();
   asked.attachments = {"attachment-1.txt", "attachment-2.png"};
   EXPECT_EQ(
       prompt_text(asked),

@@ -9,7 +9,7 @@
 #include "agent/acp/acp_failure.h"
 #include "agent/core/agent_process.h"
 #include "agent/core/masking.h"
-#include "base/tokens.h"
+#include "base/async_tokens.h"
 
 namespace clawdforge {
 namespace {

@@ -12,9 +12,9 @@
 #include "agent/claude/cli_failure.h"
 #include "agent/claude/cli_result.h"
 #include "agent/core/agent_process.h"
+#include "base/async_tokens.h"
 #include "base/task_group.h"
 #include "base/timer.h"
-#include "base/tokens.h"
 #include "process/tree/proc_entry.h"
 
 namespace clawdforge {
@@ -141,7 +141,7 @@ Task<void> OneShot::finish() {
 namespace {
 
 // Only the agent's user can read it, and it goes with the run's directory.
-Result<std::string> write_system_file(const OneShotQuestion& question) {
+Result<std::string> write_system_file(const OneShotRequest& question) {
   const std::string path = question.temp_dir + "/system-prompt.txt";
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   std::string_view rest = question.system;
@@ -171,7 +171,7 @@ OneShots::OneShots(Spawner& spawner, const Clock& clock, Options options)
                         : &options_.metrics->gauge("clawdforge_run_output_bytes",
                                                    "Printed by the agents of runs so far.")) {}
 
-Result<std::unique_ptr<OneShot>> OneShots::start(OneShotQuestion question) {
+Result<std::unique_ptr<OneShot>> OneShots::start(OneShotRequest question) {
   std::string system_file;
   if (needs_file(question.system)) {
     auto written = write_system_file(question);

@@ -84,7 +84,7 @@ class OneShots {
 
   // Errc::unavailable when the system refuses another process, or the file that a long
   // system prompt needs. That the program is not there shows in the answer.
-  Result<std::unique_ptr<OneShot>> start(OneShotQuestion question);
+  Result<std::unique_ptr<OneShot>> start(OneShotRequest question);
 
  private:
   Spawner& spawner_;

@@ -9,10 +9,10 @@
 #include <fstream>
 
 #include "agent/core/program_probe.h"
+#include "base/async_tokens.h"
 #include "base/run_to_end.h"
 #include "base/task_group.h"
 #include "base/timer.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 namespace {
@@ -66,8 +66,8 @@ class OneShotTest : public testing::Test {
     fs::permissions(path, fs::perms::owner_all);
   }
 
-  OneShotQuestion question() const {
-    OneShotQuestion question;
+  OneShotRequest question() const {
+    OneShotRequest question;
     question.agent = "claude";
     question.prompt = "the prompt";
     question.model = "m";
@@ -76,7 +76,7 @@ class OneShotTest : public testing::Test {
     return question;
   }
 
-  std::unique_ptr<OneShot> start(OneShotQuestion question, OneShots::Options options = {}) {
+  std::unique_ptr<OneShot> start(OneShotRequest question, OneShots::Options options = {}) {
     if (options.claude_bin == "claude") options.claude_bin = root_ / "agent";
     options.environment.insert({"PATH", "/usr/bin:/bin"});
     OneShots shots(*spawner_, clock_, std::move(options));
@@ -89,7 +89,7 @@ class OneShotTest : public testing::Test {
     write_agent(script);
     return ask(question());
   }
-  OneShotAnswer ask(OneShotQuestion question, OneShots::Options options = {}) {
+  OneShotAnswer ask(OneShotRequest question, OneShots::Options options = {}) {
     const auto shot = start(std::move(question), std::move(options));
     OneShotAnswer answer;
     run_to_end(io_, all_of_it(shot.get(), &answer));
@@ -136,7 +136,7 @@ TEST_F(OneShotTest, AnswersWhileTheProgramStillRuns) {
 
 TEST_F(OneShotTest, NeedsNoProgramThatReads) {
   write_agent("exec 0<&-\n" + print(kResult) + "; exec sleep 600");
-  OneShotQuestion large = question();
+  OneShotRequest large = question();
   large.prompt.assign(4'000'000, 'x');
   EXPECT_EQ(ask(large).text, "fine");
   write_agent(print(kResult) + "; exec sleep 600");
@@ -148,7 +148,7 @@ TEST_F(OneShotTest, ReadsAndWritesAtOnce) {
       "head -c 3000000 /dev/zero | tr '\\0' x; echo; head -c 1000000 /dev/zero >&2\n"
       "cat | wc -c > count\n" +
       print(kResult));
-  OneShotQuestion large = question();
+  OneShotRequest large = question();
   large.prompt.assign(4'000'000, 'x');
   const OneShotAnswer answer = ask(large);
   EXPECT_EQ(answer.text, "fine");
@@ -218,7 +218,7 @@ TEST_F(OneShotTest, PutsALongSystemPromptIntoAFile) {
       "while [ $# -gt 0 ]; do case $1 in --append-system-prompt-file)"
       " wc -c < \"$2\" > size; stat -c %a \"$2\" > mode; esac; shift; done\n" +
       print(kResult));
-  OneShotQuestion asked = question();
+  OneShotRequest asked = question();
   asked.system.assign(70'000, 's');
   EXPECT_FALSE(ask(asked).failure);
   EXPECT_EQ(said("size"), "70000\n");
@@ -227,7 +227,7 @@ TEST_F(OneShotTest, PutsALongSystemPromptIntoAFile) {
 
 TEST_F(OneShotTest, StartsNothingWhenTheSystemPromptCannotBeWritten) {
   write_agent("touch started");
-  OneShotQuestion asked = question();
+  OneShotRequest asked = question();
   asked.system.assign(70'000, 's');
   asked.temp_dir = root_ / "absent";
   OneShots::Options options;
@@ -283,7 +283,7 @@ TEST_F(OneShotTest, KnowsItsProcess) {
 
 TEST_F(OneShotTest, CallsTheDemoWithoutTheLogin) {
   write_agent("printf '%s\\n' \"$@\" > arguments; env > env; " + print(kResult));
-  OneShotQuestion asked = question();
+  OneShotRequest asked = question();
   asked.agent = "demo";
   OneShots::Options options;
   options.demo_program = root_ / "agent";

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "agent/core/masking.h"
+#include "base/async_tokens.h"
 #include "base/task_group.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 

@@ -16,7 +16,7 @@ namespace clawdforge {
 
 enum class SystemMode { append, replace };
 
-struct OneShotQuestion {
+struct OneShotRequest {
   std::string agent;  // "claude" or "demo"
   std::string prompt;
   std::string model;

@@ -48,7 +48,7 @@ struct PermissionOption {
   std::string kind;  // allow_once, allow_always, reject_once, reject_always, or something new
 };
 
-struct PermissionQuestion {
+struct PermissionRequest {
   std::string ask_id;  // for SessionAgent::answer()
   std::string title;
   std::string kind;  // of the tool: read, edit, execute, ...; empty: not known
@@ -71,7 +71,7 @@ struct TurnEnd {
 struct AgentEvent {
   std::string json;  // as it was sent: valid, one line without line breaks
   std::string text;  // what it adds to the agent's message; empty for anything else
-  std::optional<PermissionQuestion> question;
+  std::optional<PermissionRequest> question;
   std::optional<TurnEnd> end;  // the turn is over; what follows was said late
   bool is_late = false;        // it belongs to the turn before, whatever has begun since
 };

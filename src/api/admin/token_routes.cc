@@ -109,7 +109,7 @@ Task<Response> list(Apps* apps) {
 Task<Response> rotate(Apps* apps, Sessions* sessions, Request* request) {
   auto minted = co_await apps->rotate(request->params.front());
   if (!minted) co_return problem(minted.error(), request->id);
-  sessions->poke_readers();  // those who read with the old token are cut off
+  sessions->recheck_readers();  // those who read with the old token are cut off
   co_return token_response(*minted);
 }
 
@@ -118,7 +118,7 @@ Task<Response> rotate(Apps* apps, Sessions* sessions, Request* request) {
 Task<Response> revoke(Apps* apps, Sessions* sessions, Request* request) {
   auto revoked = co_await apps->revoke(request->params.front());
   if (!revoked) co_return problem(revoked.error(), request->id);
-  sessions->poke_readers();
+  sessions->recheck_readers();
   Response response = json_response(R"({"ok":true})");
   const auto followed = co_await sessions->follow_ledger();
   if (!followed) response.detail = "its agents are left to the sweeper: " + followed.error().detail;

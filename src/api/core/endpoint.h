@@ -35,7 +35,7 @@ struct Endpoint {
   Permit permit;
   Body body;
   Answer answer;
-  bool watches_caller = false;     // Request::departure happens when the caller hangs up
+  bool watches_caller = false;     // Request::hang_up happens when the caller hangs up
   std::size_t body_bytes_max = 0;  // of a multipart body; JSON bodies all have the same
 };
 

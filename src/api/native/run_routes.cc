@@ -99,8 +99,7 @@ Task<Response> run(Runs* runs, const RunDefaults* defaults, Caller caller, Reque
   if (!parsed) co_return problem(parsed.error(), request->id);
   free_memory(request->body);  // a prompt of megabytes is not kept twice
   parsed->run.received = request->received;
-  const auto outcome =
-      co_await runs->execute(caller.app, std::move(parsed->run), request->departure);
+  const auto outcome = co_await runs->execute(caller.app, std::move(parsed->run), request->hang_up);
   if (!outcome) co_return problem(outcome.error(), request->id);
   const std::optional<AgentFailure>& why = outcome->failure;
   if (why) co_return failure(*outcome, *why, request->id);

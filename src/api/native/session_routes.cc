@@ -14,8 +14,7 @@ Task<Response> create(Sessions* sessions, const Apps* apps, Caller caller, Reque
   auto parsed = parse_session(request->body);
   if (!parsed) co_return problem(parsed.error(), request->id);
   free_memory(request->body);  // what was made of it is kept, and not both
-  const auto session =
-      co_await sessions->create(caller.app, std::move(*parsed), request->departure);
+  const auto session = co_await sessions->create(caller.app, std::move(*parsed), request->hang_up);
   if (!session) co_return problem(session.error(), request->id);
   if (!apps->is_current(*caller.app)) {
     // The token was taken away meanwhile, and with it all sessions but this one.
@@ -40,7 +39,7 @@ Task<Response> turn(Sessions* sessions, const Apps* apps, SessionDefaults defaul
     if (!stream) co_return session_problem(stream.error(), request->id);
     co_return event_stream(std::move(stream->reader), stream->turn_index, caller.app, *apps);
   }
-  auto outcome = co_await sessions->turn(caller.app, *id, std::move(asked), request->departure);
+  auto outcome = co_await sessions->turn(caller.app, *id, std::move(asked), request->hang_up);
   if (!outcome) co_return session_problem(outcome.error(), request->id);
   co_return turn_answer(*id, std::move(*outcome), request->id);
 }

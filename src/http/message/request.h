@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/async.h"
-#include "base/departure.h"
+#include "base/hang_up.h"
 #include "base/net.h"
 
 namespace clawdforge {
@@ -47,7 +47,7 @@ struct Request {
   std::string who;                    // for the log line; set by whoever admits the request
   std::string body;                   // empty if the handler pulls it
   BodyReader* body_reader = nullptr;  // set where the admission asked for it
-  Departure* departure = nullptr;     // likewise
+  HangUp* hang_up = nullptr;          // likewise
   // When its last byte was here; its head's last byte if the handler pulls the body.
   std::chrono::steady_clock::time_point received;
 

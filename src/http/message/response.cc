@@ -1,6 +1,8 @@
 #include "http/message/response.h"
 
+#include <array>
 #include <cassert>
+#include <charconv>
 
 #include "base/json_text.h"
 
@@ -68,6 +70,12 @@ std::string_view status_text(int status) {
       assert(false && "a status that no answer of ours has");
       return "500 Internal Server Error";
   }
+}
+
+void append_number(std::string& out, std::uint64_t number, int radix) {
+  std::array<char, 20> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, radix).ptr;
+  out.append(digits.data(), end);
 }
 
 }  // namespace clawdforge

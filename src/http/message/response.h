@@ -42,4 +42,6 @@ std::string error_body(std::string_view code, std::string_view detail, std::stri
 // "404 Not Found"
 std::string_view status_text(int status);
 
+void append_number(std::string& out, std::uint64_t number, int radix = 10);
+
 }  // namespace clawdforge

@@ -1,6 +1,6 @@
 #include "http/message/sse.h"
 
-#include "http/server/exchange.h"
+#include "http/message/response.h"
 
 namespace clawdforge {
 

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/async.h"
-#include "base/departure.h"
+#include "base/async_tokens.h"
+#include "base/hang_up.h"
 #include "base/timer.h"
-#include "base/tokens.h"
 
 namespace clawdforge {
 
@@ -23,11 +23,11 @@ template <class Stream>
 class CallerWatch {
  public:
   // What comes early is appended to `early`. `room` is what is read into.
-  CallerWatch(Stream& stream, std::span<char> room, std::string& early, Departure& departure)
+  CallerWatch(Stream& stream, std::span<char> room, std::string& early, HangUp& hang_up)
       : stream_(stream),
         room_(room),
         early_(early),
-        departure_(departure),
+        hang_up_(hang_up),
         over_(stream.get_executor()) {
     over_.expires_at(Timer::time_point::max());
     read();
@@ -69,13 +69,13 @@ class CallerWatch {
   void tell() {
     is_pending_ = false;
     over_.cancel();
-    if (has_departed_ && !is_ending_) departure_.happen();
+    if (has_departed_ && !is_ending_) hang_up_.happen();
   }
 
   Stream& stream_;
   const std::span<char> room_;
   std::string& early_;
-  Departure& departure_;
+  HangUp& hang_up_;
   Timer over_;  // never expires; cancelled when no read is pending any more
   bool is_pending_ = false;
   bool is_ending_ = false;

@@ -70,19 +70,19 @@ class CallerWatchTest : public ::testing::Test {
   static Task<Response> wait(CallerWatchTest* test, Request* request) {
     ++test->begun_;
     EXPECT_GT(request->received.time_since_epoch().count(), 0);
-    request->departure->listen([test] {
+    request->hang_up->listen([test] {
       ++test->departures_;
       test->let_go_.cancel();
     });
     test->let_go_.expires_at(Timer::time_point::max());
     co_await test->let_go_.async_wait(kAwait);
-    request->departure->listen({});
+    request->hang_up->listen({});
     Response response;
-    response.body = request->departure->has_happened() ? "departed;" : "waited;";
+    response.body = request->hang_up->has_happened() ? "departed;" : "waited;";
     co_return response;
   }
   static Task<Response> quick(Request* request) {
-    EXPECT_EQ(request->departure, nullptr);
+    EXPECT_EQ(request->hang_up, nullptr);
     Response response;
     response.body = "quick;";
     co_return response;
@@ -123,7 +123,7 @@ class CallerWatchTest : public ::testing::Test {
     return stream;
   }
   void wait_for_departure() {
-    running_.wait_until([&] { return departures_ > 0; }, "a departure");
+    running_.wait_until([&] { return departures_ > 0; }, "a hang_up");
     running_.wait_until([&] { return running_.server().busy() == 0; }, "the exchange");
     EXPECT_NE(running_.metrics().find(R"(status="499"} 1)"), std::string::npos)
         << running_.metrics();

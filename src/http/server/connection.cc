@@ -9,9 +9,9 @@
 #include <exception>
 #include <type_traits>
 
+#include "base/async_tokens.h"
 #include "base/free_memory.h"
 #include "base/refusals.h"
-#include "base/tokens.h"
 #include "http/server/caller_watch.h"
 #include "http/server/pulled_body.h"
 
@@ -424,9 +424,9 @@ Task<Response> StreamConnection<Stream>::handle_pulling(Exchange* exchange, Requ
 template <class Stream>
 Task<Response> StreamConnection<Stream>::handle_watched(Exchange* exchange, Request* request,
                                                         Admission* admission) {
-  Departure departure;
-  request->departure = &departure;
-  CallerWatch watch(stream_, std::span<char>(first_bytes_), in_, departure);
+  HangUp hang_up;
+  request->hang_up = &hang_up;
+  CallerWatch watch(stream_, std::span<char>(first_bytes_), in_, hang_up);
   Response response;
   std::exception_ptr thrown;
   try {
@@ -434,7 +434,7 @@ Task<Response> StreamConnection<Stream>::handle_watched(Exchange* exchange, Requ
   } catch (...) {
     thrown = std::current_exception();
   }
-  request->departure = nullptr;
+  request->hang_up = nullptr;
   // The stream may neither die nor be used before the watch's read is back. In a coroutine
   // that is being cancelled, waiting would throw instead.
   co_await asio::this_coro::throw_if_cancelled(false);

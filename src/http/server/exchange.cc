@@ -1,8 +1,6 @@
 #include "http/server/exchange.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 namespace clawdforge {
 namespace {
@@ -31,12 +29,6 @@ Response refusal_of(const Fault& fault, std::string_view request_id) {
   response.body = error_body(fault.code, fault.message, request_id);
   if (fault.status == 503) response.headers.emplace_back("Retry-After", "1");
   return response;
-}
-
-void append_number(std::string& out, std::uint64_t number, int radix) {
-  std::array<char, 20> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, radix).ptr;
-  out.append(digits.data(), end);
 }
 
 void compose_answer(std::string& out, const Exchange& exchange, const Response& response,

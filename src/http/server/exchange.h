@@ -48,8 +48,6 @@ std::string request_id(const Request& request, std::string_view prefix, std::uin
 
 Response refusal_of(const Fault& fault, std::string_view request_id);
 
-void append_number(std::string& out, std::uint64_t number, int radix = 10);
-
 // The head, and the body if it is small, in place of what `out` holds.
 void compose_answer(std::string& out, const Exchange& exchange, const Response& response,
                     std::string_view date_line);

@@ -31,7 +31,7 @@ struct Admission {
   // One of the two at most: a handler that pulls the body learns from it that the caller
   // has gone.
   bool pulls_body = false;      // the handler reads it from Request::body_reader
-  bool watches_caller = false;  // Request::departure happens when the caller hangs up
+  bool watches_caller = false;  // Request::hang_up happens when the caller hangs up
   Handler handler;
   const Route* route = nullptr;  // for the metrics; none for an unknown path
 };

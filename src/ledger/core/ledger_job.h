@@ -25,19 +25,19 @@ namespace clawdforge {
 
 // Whether whoever waits may be told that nobody knows, when the worker is stuck. Not where
 // the same call would be made again: it might be done twice.
-enum class Patience { bounded, endless };
+enum class OnStall { refuse, wait };
 
 class LedgerJob : public boost::intrusive::list_base_hook<
                       boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
  public:
-  LedgerJob(IoExecutor executor, Access access, Patience patience)
-      : work_(executor), access_(access), patience_(patience) {}
+  LedgerJob(IoExecutor executor, Access access, OnStall on_stall)
+      : work_(executor), access_(access), on_stall_(on_stall) {}
   virtual ~LedgerJob() = default;
   LedgerJob(const LedgerJob&) = delete;
   LedgerJob& operator=(const LedgerJob&) = delete;
 
   Access access() const { return access_; }
-  Patience patience() const { return patience_; }
+  OnStall on_stall() const { return on_stall_; }
   std::chrono::steady_clock::time_point since() const { return since_; }
 
   // Worker: takes it in hand. False: it was withdrawn.
@@ -68,7 +68,7 @@ class LedgerJob : public boost::intrusive::list_base_hook<
 
   boost::asio::executor_work_guard<IoExecutor> work_;
   const Access access_;
-  const Patience patience_;
+  const OnStall on_stall_;
   std::atomic<State> state_ = State::waiting;
   const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
@@ -81,9 +81,9 @@ class LedgerCall final : public LedgerJob {
  public:
   using Handler = std::move_only_function<void(Result<T>)>;
 
-  LedgerCall(IoExecutor executor, Access access, Patience patience, LedgerWork<T> work,
+  LedgerCall(IoExecutor executor, Access access, OnStall on_stall, LedgerWork<T> work,
              Handler handler)
-      : LedgerJob(executor, access, patience),
+      : LedgerJob(executor, access, on_stall),
         work_(std::move(work)),
         handler_(std::move(handler)) {}
 

@@ -67,7 +67,7 @@ bool LedgerWorker::is_stuck() const {
   return std::chrono::steady_clock::now().time_since_epoch() - since > options_.ledger_stall_max;
 }
 
-void LedgerWorker::relieve() {
+void LedgerWorker::answer_stalled_calls() {
   const bool was_stalled = std::exchange(is_stalled_, is_stuck());
   if (was_stalled && !is_stalled_) log_.info("the ledger is not stuck any more");
   if (!is_stalled_) return;
@@ -82,7 +82,7 @@ void LedgerWorker::relieve() {
       failed_.increment();
       job->unlink();
       job->answer_early(ledger_unavailable("it does not answer").error());
-    } else if (job->patience() == Patience::bounded) {
+    } else if (job->on_stall() == OnStall::refuse) {
       unknown_.increment();
       job->unlink();
       const bool is_write = job->access() == Access::write;

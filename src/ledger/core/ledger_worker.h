@@ -10,7 +10,7 @@
 //
 // A worker that has been at the same group for too long is stuck, in a disk that does not
 // answer. Then new calls are refused at once, and those that wait are answered: whoever
-// calls relieve() about once a second sees to that.
+// calls answer_stalled_calls() about once a second sees to that.
 //
 // Belongs to a SqlLedger, on the io thread; ends by stop(), which finishes what is queued.
 #pragma once
@@ -51,20 +51,20 @@ class LedgerWorker {
   // `work` runs on the worker inside a transaction, must change nothing but the database,
   // and must come to the same if it runs again after a rollback.
   template <class T>
-  Async<T> call(Access access, LedgerWork<T> work, Patience patience = Patience::bounded) {
+  Async<T> call(Access access, LedgerWork<T> work, OnStall on_stall = OnStall::refuse) {
     using Token = boost::asio::use_awaitable_t<IoExecutor>;
     Token token;
     return boost::asio::async_initiate<Token, void(Result<T>)>(
-        [this](auto handler, Access asked, Patience how_long, LedgerWork<T> to_do) {
-          submit(std::make_unique<LedgerCall<T>>(executor_, asked, how_long, std::move(to_do),
+        [this](auto handler, Access asked, OnStall on_stall_of_it, LedgerWork<T> to_do) {
+          submit(std::make_unique<LedgerCall<T>>(executor_, asked, on_stall_of_it, std::move(to_do),
                                                  std::move(handler)));
         },
-        token, access, patience, std::move(work));
+        token, access, on_stall, std::move(work));
   }
 
   // Io thread.
   bool is_healthy() const { return reads_work_ && writes_work_ && !is_stalled_; }
-  void relieve();
+  void answer_stalled_calls();
 
   // Takes no more calls, finishes those it has, closes the database. Blocks; may be called
   // again.

@@ -76,10 +76,10 @@ class LedgerWorkerTest : public ::testing::Test {
   };
 
   // Calls `work` and keeps what it comes to.
-  void call(Access access, LedgerWork<int> work, Patience patience = Patience::bounded) {
+  void call(Access access, LedgerWork<int> work, OnStall on_stall = OnStall::refuse) {
     const std::size_t place = answers_.size();
     answers_.emplace_back();
-    boost::asio::co_spawn(io_, worker_->call<int>(access, std::move(work), patience),
+    boost::asio::co_spawn(io_, worker_->call<int>(access, std::move(work), on_stall),
                           [this, place](std::exception_ptr, Result<int> result) {
                             Answer& answer = answers_[place];
                             answer.is_given = true;
@@ -92,9 +92,9 @@ class LedgerWorkerTest : public ::testing::Test {
   }
 
   // The worker holds a first commit, so that what is called next waits together.
-  void hold(Patience patience = Patience::bounded) {
+  void hold(OnStall on_stall = OnStall::refuse) {
     script_.holds_commits = true;
-    call(Access::write, [](SqlDriver&) { return 0; }, patience);
+    call(Access::write, [](SqlDriver&) { return 0; }, on_stall);
     script_.reached.acquire();
   }
   void release_and_run() {
@@ -240,7 +240,7 @@ TEST_F(LedgerWorkerTest, AnswersThoseWhoWaitWhenItIsStuck) {
   for (const Access access : {Access::write, Access::read}) {
     call(access, [&done](SqlDriver&) { return ++done; });
   }
-  worker_->relieve();
+  worker_->answer_stalled_calls();
   EXPECT_FALSE(worker_->is_healthy());
   call(Access::write, [&done](SqlDriver&) { return ++done; });
   EXPECT_EQ(answers_[0].error.code, "ledger_stalled") << "in hand: nobody knows";
@@ -253,7 +253,7 @@ TEST_F(LedgerWorkerTest, AnswersThoseWhoWaitWhenItIsStuck) {
   EXPECT_EQ(script_.commits, 1) << "what was in hand is";
   // It answers first and tidies up after; until then it refuses.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  do worker_->relieve();
+  do worker_->answer_stalled_calls();
   while (!worker_->is_healthy() && std::chrono::steady_clock::now() < end);
   EXPECT_TRUE(worker_->is_healthy());
   call(Access::write, [](SqlDriver&) { return 4; });
@@ -265,8 +265,8 @@ TEST_F(LedgerWorkerTest, AnswersThoseWhoWaitWhenItIsStuck) {
 
 TEST_F(LedgerWorkerTest, TellsWhoeverWantsTheTruthNothingBeforeIt) {
   make({.ledger_stall_max = std::chrono::milliseconds(0)});
-  hold(Patience::endless);
-  worker_->relieve();
+  hold(OnStall::wait);
+  worker_->answer_stalled_calls();
   io_.poll();
   EXPECT_FALSE(answers_[0].is_given);
   io_.restart();

@@ -66,7 +66,7 @@ class LedgerReader {
   // does not ask the worker. A queue that is full for a moment is no illness.
   virtual bool is_healthy() const = 0;
   // Io thread, about once a second: answers those who wait for a worker that is stuck.
-  virtual void relieve() = 0;
+  virtual void answer_stalled_calls() = 0;
 };
 
 class Ledger : public LedgerReader {

@@ -37,7 +37,7 @@ class SqlLedger final : public Ledger {
                                            std::size_t bytes_max) override;
   Async<std::int64_t> foreign_change_mark() override;
   bool is_healthy() const override { return worker_.is_healthy(); }
-  void relieve() override { worker_.relieve(); }
+  void answer_stalled_calls() override { worker_.answer_stalled_calls(); }
 
   Async<void> begin_instance(Instance instance) override;
   Async<void> end_instance(std::string id, TimePoint at) override;

@@ -236,7 +236,7 @@ Async<void> SqlLedger::write_session(SessionWrite write) {
       [write = std::move(write), blocks = std::move(blocks)](SqlDriver& driver) {
         return write_all(driver, write, blocks);
       },
-      Patience::endless);
+      OnStall::wait);
 }
 
 Async<std::vector<JournalBlock>> SqlLedger::journal(std::string session_id, std::int64_t after,

@@ -5,7 +5,7 @@
 
 #include "ledger/core/row_values.h"
 #include "ledger/rows/audit_row.h"
-#include "ledger/rows/page_place.h"
+#include "ledger/rows/page_cursor.h"
 #include "ledger/rows/session_row.h"
 #include "ledger/rows/sql_ledger.h"
 
@@ -31,7 +31,7 @@ constexpr std::string_view kPageOfOpen =
 constexpr std::string_view kOfApp = "app_name = $5 AND ";
 
 Result<SqlResult> select_sessions(SqlDriver& driver, const SessionFilter& filter,
-                                  const PagePlace& place) {
+                                  const PageCursor& place) {
   static const std::string kAll = fmt::format(fmt::runtime(kPageOfAll), kSessionShortColumns, "");
   static const std::string kAllOfApp =
       fmt::format(fmt::runtime(kPageOfAll), kSessionShortColumns, kOfApp);
@@ -45,7 +45,7 @@ Result<SqlResult> select_sessions(SqlDriver& driver, const SessionFilter& filter
 }
 
 Result<SessionPage> session_page(SqlDriver& driver, const SessionFilter& filter,
-                                 const PagePlace& place) {
+                                 const PageCursor& place) {
   auto result = select_sessions(driver, filter, place);
   if (!result) return std::unexpected(std::move(result.error()));
   SessionPage page;
@@ -71,7 +71,7 @@ Result<std::vector<Session>> select_idle(SqlDriver& driver, std::int64_t last, s
 }
 
 // Ids of the audit are numbers. No row has the smallest of all, so nothing sorts before it.
-Result<std::int64_t> event_id_of(const PagePlace& place) {
+Result<std::int64_t> event_id_of(const PageCursor& place) {
   auto id = std::numeric_limits<std::int64_t>::min();
   if (place.id.empty()) return id;
   const char* const end = place.id.data() + place.id.size();
@@ -80,7 +80,7 @@ Result<std::int64_t> event_id_of(const PagePlace& place) {
   return id;
 }
 
-Result<AuditPage> audit_page(SqlDriver& driver, const AuditFilter& filter, const PagePlace& place,
+Result<AuditPage> audit_page(SqlDriver& driver, const AuditFilter& filter, const PageCursor& place,
                              std::int64_t event_id) {
   constexpr std::string_view kPage =
       "SELECT {} FROM session_events WHERE {}at >= $1 AND at <= $2 "

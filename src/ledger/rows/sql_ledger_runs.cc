@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "ledger/rows/page_place.h"
+#include "ledger/rows/page_cursor.h"
 #include "ledger/rows/run_row.h"
 #include "ledger/rows/sql_ledger.h"
 
@@ -25,7 +25,7 @@ constexpr std::string_view kInterruptRuns =
 // statements have an index that also serves since and until. A row whose time is no number
 // lies in no span of time and is not shown.
 Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter,
-                              const PagePlace& place) {
+                              const PageCursor& place) {
   static const std::string kByTime = fmt::format(
       "SELECT {} FROM runs WHERE started_at >= $1 AND started_at <= $2 "
       "AND (started_at < $2 OR run_id < $3) "
@@ -42,7 +42,7 @@ Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter,
   return driver.execute(kByApp, params);
 }
 
-Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const PagePlace& place) {
+Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const PageCursor& place) {
   auto result = select_runs(driver, filter, place);
   if (!result) return std::unexpected(std::move(result.error()));
   RunPage page;

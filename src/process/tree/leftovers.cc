@@ -9,8 +9,8 @@
 #include <map>
 #include <optional>
 
+#include "base/async_tokens.h"
 #include "base/timer.h"
-#include "base/tokens.h"
 #include "process/tree/owned_descriptor.h"
 #include "process/tree/proc_entry.h"
 

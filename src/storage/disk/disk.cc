@@ -94,7 +94,7 @@ class Disk::Works {
     steps_.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
-  void relieve();
+  void answer_stalled_calls();
 
   bool is_stalled() const { return is_stalled_; }
   std::size_t waiting() const { return steps_.load(std::memory_order_relaxed); }
@@ -146,7 +146,7 @@ bool Disk::Works::attempt(const CallPtr& call) {
   return false;
 }
 
-void Disk::Works::relieve() {
+void Disk::Works::answer_stalled_calls() {
   is_stalled_ = is_stuck();
   if (!is_stalled_) return;
   for (auto next = unanswered_.begin(); next != unanswered_.end();) {
@@ -196,7 +196,7 @@ void Disk::post(std::move_only_function<void()> work) {
 
 void Disk::post_in_steps(Step step) { static_cast<void>(works_->put(std::move(step))); }
 
-void Disk::relieve() { works_->relieve(); }
+void Disk::answer_stalled_calls() { works_->answer_stalled_calls(); }
 bool Disk::is_stalled() const { return works_->is_stalled(); }
 std::size_t Disk::waiting() const { return works_->waiting(); }
 

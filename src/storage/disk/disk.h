@@ -42,7 +42,7 @@ class Disk {
   void post_in_steps(std::move_only_function<bool()> step);
 
   // Io thread, about once a second: answers those who wait for a disk that is stuck.
-  void relieve();
+  void answer_stalled_calls();
   bool is_stalled() const;
   std::size_t waiting() const;  // calls and clean-ups
 

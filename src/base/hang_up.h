@@ -1,4 +1,4 @@
-// Departure tells whoever works for a caller that the caller has hung up. Http makes one
+// HangUp tells whoever works for a caller that the caller has hung up. Http makes one
 // per request and lets it happen at most once; the one who works listens. Io thread only.
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace clawdforge {
 
-class Departure {
+class HangUp {
  public:
-  Departure() = default;
-  Departure(const Departure&) = delete;
-  Departure& operator=(const Departure&) = delete;
+  HangUp() = default;
+  HangUp(const HangUp&) = delete;
+  HangUp& operator=(const HangUp&) = delete;
 
   bool has_happened() const { return has_happened_; }
 

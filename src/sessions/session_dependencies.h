@@ -16,7 +16,7 @@
 
 namespace clawdforge {
 
-struct SessionSurroundings {
+struct SessionDependencies {
   IoExecutor executor;
   Ledger& ledger;
   Agents& agents;

@@ -1,4 +1,4 @@
-// Door stands before one kind of agent. It closes by itself when the agent turns out to
+// AgentBreaker stands before one kind of agent. It closes by itself when the agent turns out to
 // be not logged in, or its account at its limit: callers then get that same answer at
 // once and no process is started in vain. When the time is up one run is let through to
 // try; how that ends decides. Io thread only.
@@ -12,7 +12,7 @@
 
 namespace clawdforge {
 
-class Door {
+class AgentBreaker {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
 

@@ -15,22 +15,22 @@
 namespace clawdforge {
 
 // The next page holds what sorts before it.
-struct PagePlace {
+struct PageCursor {
   std::int64_t second = std::numeric_limits<std::int64_t>::max();
   std::string id;
-  auto operator<=>(const PagePlace&) const = default;
+  auto operator<=>(const PageCursor&) const = default;
 };
 
 // Where the page that `filter` asks for begins; its cursor and its `until` both say so.
 // Errc::invalid "validation_failed" for a cursor that no page has given.
-Result<PagePlace> place_of(const AuditFilter& filter);
+Result<PageCursor> place_of(const AuditFilter& filter);
 
 // The same error, for a list that knows more about its cursors.
 std::unexpected<Error> foreign_cursor();
 
 // The parameters $1 to $4 of a statement for a page: the earliest second, the place, and how
 // many rows to read, one more than asked for.
-SqlRow page_params(const AuditFilter& filter, const PagePlace& place);
+SqlRow page_params(const AuditFilter& filter, const PageCursor& place);
 
 // Cuts the row that was read to see whether there is more, and gives the next page's cursor
 // if there is.

@@ -1,4 +1,4 @@
-#include "ledger/rows/page_place.h"
+#include "ledger/rows/page_cursor.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ std::string cursor_of(const SqlValue& time, const SqlValue& id) {
 }
 
 // Nothing later than `until` sorts before this place.
-PagePlace behind(TimePoint until) { return {unix_seconds(until) + 1, ""}; }
+PageCursor behind(TimePoint until) { return {unix_seconds(until) + 1, ""}; }
 
 }  // namespace
 
@@ -34,8 +34,8 @@ std::unexpected<Error> foreign_cursor() {
   return refused;
 }
 
-Result<PagePlace> place_of(const AuditFilter& filter) {
-  PagePlace place;
+Result<PageCursor> place_of(const AuditFilter& filter) {
+  PageCursor place;
   if (filter.cursor) {
     const std::string& cursor = *filter.cursor;
     const char* const end = cursor.data() + cursor.size();
@@ -47,7 +47,7 @@ Result<PagePlace> place_of(const AuditFilter& filter) {
   return place;
 }
 
-SqlRow page_params(const AuditFilter& filter, const PagePlace& place) {
+SqlRow page_params(const AuditFilter& filter, const PageCursor& place) {
   const std::int64_t since =
       filter.since ? unix_seconds(*filter.since) : std::numeric_limits<std::int64_t>::min();
   return {since, place.second, place.id, filter.limit + 1};

@@ -1,4 +1,4 @@
-#include "offline/shelf_rows.h"
+#include "offline/file_rows.h"
 
 #include <utility>
 
@@ -7,7 +7,7 @@
 namespace clawdforge {
 namespace {
 
-constexpr std::int64_t kShelfPageRowsMax = 500;
+constexpr std::int64_t kFileRowsPageMax = 500;
 constexpr std::string_view kUploads =
     "SELECT file_token_sha256, size, expires_at FROM uploads "
     "WHERE file_token_sha256 > $1 AND expires_at > $2 ORDER BY file_token_sha256 LIMIT $3";
@@ -27,7 +27,7 @@ UploadRow upload_in(const SqlRow& row) {
 Result<void> for_each_upload(SqlDriver& driver, std::int64_t now,
                              const std::function<Result<void>(const UploadRow&)>& see) {
   for (std::string last;;) {
-    const auto page = driver.execute(kUploads, {last, now, kShelfPageRowsMax});
+    const auto page = driver.execute(kUploads, {last, now, kFileRowsPageMax});
     if (!page) return std::unexpected(page.error());
     std::string next = last;
     for (const SqlRow& row : page->rows) {
@@ -36,7 +36,7 @@ Result<void> for_each_upload(SqlDriver& driver, std::int64_t now,
       next = upload.name;
     }
     // A name that is no text has nothing behind it.
-    if (std::cmp_less(page->rows.size(), kShelfPageRowsMax) || next <= last) return {};
+    if (std::cmp_less(page->rows.size(), kFileRowsPageMax) || next <= last) return {};
     last = std::move(next);
   }
 }

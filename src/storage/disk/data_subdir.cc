@@ -1,4 +1,4 @@
-#include "storage/disk/shelf.h"
+#include "storage/disk/data_subdir.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,25 +12,25 @@
 namespace clawdforge {
 namespace {
 
-const char* name_of(Shelf shelf) {
-  switch (shelf) {
-    case Shelf::uploads:
+const char* name_of(DataSubdir subdir) {
+  switch (subdir) {
+    case DataSubdir::uploads:
       return "/uploads";
-    case Shelf::runs:
+    case DataSubdir::runs:
       return "/runs";
-    case Shelf::sessions:
+    case DataSubdir::sessions:
       return "/sessions";
   }
   return "";
 }
 
 // Not open, and errno says why.
-Descriptor open_shelf(const std::string& data_dir, Shelf shelf) {
-  const std::string path = data_dir + name_of(shelf);
+Descriptor open_subdir(const std::string& data_dir, DataSubdir subdir) {
+  const std::string path = data_dir + name_of(subdir);
   return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-Result<std::optional<ShelfEntry>> entry_in(int directory, const char* name) {
+Result<std::optional<DataSubdirEntry>> entry_in(int directory, const char* name) {
   struct stat found{};
   if (::fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT || errno == ENAMETOOLONG) return std::nullopt;
@@ -38,26 +38,26 @@ Result<std::optional<ShelfEntry>> entry_in(int directory, const char* name) {
   }
   const auto since_epoch = std::chrono::seconds(found.st_ctim.tv_sec) +
                            std::chrono::milliseconds(found.st_ctim.tv_nsec / 1'000'000);
-  return ShelfEntry{.name = name,
-                    .is_directory = S_ISDIR(found.st_mode),
-                    .size = found.st_size,
-                    .changed_at = TimePoint(since_epoch)};
+  return DataSubdirEntry{.name = name,
+                         .is_directory = S_ISDIR(found.st_mode),
+                         .size = found.st_size,
+                         .changed_at = TimePoint(since_epoch)};
 }
 
 }  // namespace
 
-Result<void> visit_shelf(const std::string& data_dir, Shelf shelf,
-                         const std::function<Result<void>(const ShelfEntry&)>& see) {
-  Descriptor opened = open_shelf(data_dir, shelf);
+Result<void> visit_subdir(const std::string& data_dir, DataSubdir subdir,
+                          const std::function<Result<void>(const DataSubdirEntry&)>& see) {
+  Descriptor opened = open_subdir(data_dir, subdir);
   if (!opened.is_open() && errno == ENOENT) return {};
-  if (!opened.is_open()) return file_failure(errno, "opening a shelf of the data directory");
+  if (!opened.is_open()) return file_failure(errno, "opening a subdir of the data directory");
   Directory directory(std::move(opened));
-  if (!directory.is_open()) return file_failure(errno, "reading a shelf of the data directory");
+  if (!directory.is_open()) return file_failure(errno, "reading a subdir of the data directory");
   for (;;) {
     errno = 0;
     const dirent* next = directory.next();
     if (next == nullptr && errno == 0) return {};
-    if (next == nullptr) return file_failure(errno, "reading a shelf of the data directory");
+    if (next == nullptr) return file_failure(errno, "reading a subdir of the data directory");
     const std::string name = next->d_name;
     if (name == "." || name == "..") continue;
     const auto look = entry_in(directory.number(), name.c_str());
@@ -68,14 +68,14 @@ Result<void> visit_shelf(const std::string& data_dir, Shelf shelf,
   }
 }
 
-Result<std::optional<ShelfEntry>> look_at(const std::string& data_dir, Shelf shelf,
-                                          const std::string& name) {
+Result<std::optional<DataSubdirEntry>> look_at(const std::string& data_dir, DataSubdir subdir,
+                                               const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos) {
     return std::nullopt;
   }
-  const Descriptor opened = open_shelf(data_dir, shelf);
+  const Descriptor opened = open_subdir(data_dir, subdir);
   if (!opened.is_open() && errno == ENOENT) return std::nullopt;
-  if (!opened.is_open()) return file_failure(errno, "opening a shelf of the data directory");
+  if (!opened.is_open()) return file_failure(errno, "opening a subdir of the data directory");
   return entry_in(opened.number(), name.c_str());
 }
 

@@ -1,4 +1,4 @@
-#include "quota/door.h"
+#include "quota/agent_breaker.h"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ bool shows_nothing(const AgentFailure& failure) {
 
 }  // namespace
 
-std::optional<AgentFailure> Door::refusal(SteadyTime now) const {
+std::optional<AgentFailure> AgentBreaker::refusal(SteadyTime now) const {
   if (!closed_for_ || (now >= until_ && !is_tried_)) return std::nullopt;
   AgentFailure refusal = *closed_for_;
   const auto left = std::chrono::ceil<std::chrono::seconds>(ends_at_ - now);
@@ -30,7 +30,7 @@ std::optional<AgentFailure> Door::refusal(SteadyTime now) const {
   return refusal;
 }
 
-void Door::note(std::optional<AgentFailure>& failure, SteadyTime now, bool was_trial) {
+void AgentBreaker::note(std::optional<AgentFailure>& failure, SteadyTime now, bool was_trial) {
   if (was_trial) is_tried_ = false;
   if (failure && shows_nothing(*failure)) return;
   if (!failure || !closes(*failure)) {
