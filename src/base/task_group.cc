@@ -6,8 +6,6 @@
 #include <cassert>
 #include <exception>
 
-#include "base/async_tokens.h"
-
 namespace clawdforge {
 namespace asio = boost::asio;
 
@@ -25,9 +23,7 @@ bool is_cancellation(const std::exception_ptr& failure) {
 
 }  // namespace
 
-TaskGroup::TaskGroup(IoExecutor executor) : executor_(executor), emptied_(executor) {
-  emptied_.expires_at(Timer::time_point::max());
-}
+TaskGroup::TaskGroup(IoExecutor executor) : executor_(executor) {}
 
 TaskGroup::~TaskGroup() { assert(members_.empty()); }
 
@@ -35,7 +31,7 @@ void TaskGroup::spawn(Task<void> task) {
   const auto member = members_.emplace(members_.end());
   auto ended = [this, member](std::exception_ptr failure) {
     members_.erase(member);
-    if (members_.empty()) emptied_.cancel();
+    if (members_.empty()) emptied_.notify_all();
     if (failure && !(cancelled_ && is_cancellation(failure))) std::rethrow_exception(failure);
   };
   asio::co_spawn(executor_, std::move(task),
@@ -53,7 +49,7 @@ void TaskGroup::cancel() {
 }
 
 Task<void> TaskGroup::join() {
-  while (!members_.empty()) co_await emptied_.async_wait(kAwait);
+  while (!members_.empty()) co_await emptied_.wait();
 }
 
 }  // namespace clawdforge

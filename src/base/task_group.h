@@ -7,7 +7,7 @@
 #include <list>
 
 #include "base/async.h"
-#include "base/timer.h"
+#include "base/signal.h"
 
 namespace clawdforge {
 
@@ -34,7 +34,7 @@ class TaskGroup {
 
  private:
   IoExecutor executor_;
-  Timer emptied_;
+  Signal emptied_;
   std::list<boost::asio::cancellation_signal> members_;
   bool cancelled_ = false;
 };

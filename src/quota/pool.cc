@@ -4,7 +4,6 @@
 #include <cassert>
 #include <tuple>
 
-#include "base/async_tokens.h"
 #include "base/refusals.h"
 
 namespace clawdforge {
@@ -14,23 +13,20 @@ constexpr std::chrono::seconds kFullRetryAfter{2};
 
 }  // namespace
 
-Slot::Slot(Pool& pool, std::string app)
-    : pool_(pool), app_(std::move(app)), settled_(pool.executor_) {
-  settled_.expires_at(Timer::time_point::max());
-}
+Slot::Slot(Pool& pool, std::string app) : pool_(pool), app_(std::move(app)) {}
 
 Slot::~Slot() { pool_.leave(*this); }
 
 Task<void> Slot::settled() {
-  while (state_ == State::waiting) co_await settled_.async_wait(kAwait);
+  while (state_ == State::waiting) co_await settled_.wait();
 }
 
 void Slot::withdraw() {
   if (state_ == State::waiting) pool_.settle(*this, State::withdrawn);
 }
 
-Pool::Pool(IoExecutor executor, Options options, Gauge& running, Gauge& waiting)
-    : executor_(executor), options_(options), shown_running_(running), shown_waiting_(waiting) {}
+Pool::Pool(Options options, Gauge& running, Gauge& waiting)
+    : options_(options), shown_running_(running), shown_waiting_(waiting) {}
 
 Pool::~Pool() { assert(running_ == 0 && waiting_ == 0); }
 
@@ -74,7 +70,7 @@ void Pool::settle(Slot& slot, Slot::State state) {
   slot.state_ = state;
   shares_.at(slot.app_).waiting.remove(&slot);
   --waiting_;
-  slot.settled_.cancel();
+  slot.settled_.notify_all();
   show();
 }
 

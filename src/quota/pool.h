@@ -16,7 +16,7 @@
 
 #include "base/async.h"
 #include "base/metrics.h"
-#include "base/timer.h"
+#include "base/signal.h"
 
 namespace clawdforge {
 
@@ -45,7 +45,7 @@ class Slot {
   Pool& pool_;
   const std::string app_;
   State state_ = State::waiting;
-  Timer settled_;
+  Signal settled_;
 };
 
 class Pool {
@@ -55,7 +55,7 @@ class Pool {
     std::size_t waiting_max;
   };
 
-  Pool(IoExecutor executor, Options options, Gauge& running, Gauge& waiting);
+  Pool(Options options, Gauge& running, Gauge& waiting);
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -88,7 +88,6 @@ class Pool {
   void forget_idle();
   void show();
 
-  const IoExecutor executor_;
   const Options options_;
   Gauge& shown_running_;
   Gauge& shown_waiting_;

@@ -11,7 +11,7 @@ namespace {
 
 struct PoolTest : ::testing::Test {
   Pool make(std::size_t slots, std::size_t waiting) {
-    return Pool(io.get_executor(), {slots, waiting}, running, waiting_gauge);
+    return Pool({slots, waiting}, running, waiting_gauge);
   }
 
   IoContext io{1};

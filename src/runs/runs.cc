@@ -9,6 +9,7 @@
 #include "base/async_tokens.h"
 #include "base/hang_up_subscription.h"
 #include "base/refusals.h"
+#include "base/signal.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -82,10 +83,7 @@ class Runs::Live {
         slot(std::move(place)),
         runs_(runs),
         entry_(runs.live_.insert(runs.live_.end(), this)),
-        deadline_(runs.deps_.executor),
-        answered_(runs.deps_.executor) {
-    answered_.expires_at(Timer::time_point::max());
-  }
+        deadline_(runs.deps_.executor) {}
   ~Live() { runs_.live_.erase(entry_); }
   Live(const Live&) = delete;
   Live& operator=(const Live&) = delete;
@@ -111,10 +109,10 @@ class Runs::Live {
     answer_ = std::move(outcome);
     is_answered_ = true;
     deadline_.cancel();
-    answered_.cancel();
+    answered_.notify_all();
   }
   Task<void> wait() {
-    while (!is_answered_) co_await answered_.async_wait(kAwait);
+    while (!is_answered_) co_await answered_.wait();
   }
   Result<RunOutcome> take() { return std::move(answer_); }  // once, after wait()
 
@@ -133,7 +131,7 @@ class Runs::Live {
   std::list<Live*>::iterator entry_;
   Stop stop_ = Stop::none;
   Timer deadline_;
-  Timer answered_;
+  Signal answered_;
   bool is_answered_ = false;
   Result<RunOutcome> answer_ = never_started(Stop::shutdown);
 };
@@ -141,8 +139,7 @@ class Runs::Live {
 Runs::Runs(Dependencies surroundings, Options options)
     : deps_(std::move(surroundings)),
       options_(options),
-      pool_(deps_.executor, options.pool,
-            deps_.metrics.gauge("clawdforge_runs_running", "Runs that hold a place."),
+      pool_(options.pool, deps_.metrics.gauge("clawdforge_runs_running", "Runs that hold a place."),
             deps_.metrics.gauge("clawdforge_runs_waiting", "Runs that wait for a place.")),
       tasks_(deps_.executor) {}
 

@@ -49,7 +49,7 @@ AuditEvent creation(const Session& session, TimePoint now) {
 Sessions::Sessions(Dependencies surroundings, Options options)
     : deps_(std::move(surroundings)),
       options_(options),
-      places_(deps_.executor, {options.agents_max, kPlaceQueueMax},
+      places_({options.agents_max, kPlaceQueueMax},
               deps_.metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
               deps_.metrics.gauge("clawdforge_agents_waiting",
                                   "Sessions that wait for a place "

@@ -46,7 +46,7 @@ class Sweeper::Turn {
   explicit Turn(Sweeper& sweeper) : sweeper_(sweeper) { sweeper_.is_sweeping_ = true; }
   ~Turn() {
     sweeper_.is_sweeping_ = false;
-    sweeper_.idle_.cancel();
+    sweeper_.idle_.notify_all();
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -63,14 +63,11 @@ Sweeper::Sweeper(IoExecutor executor, Ledger& ledger, UploadFiles& uploads, cons
       log_(log),
       times_(times),
       pause_(executor),
-      idle_(executor),
       sweeps_(metrics.counter("clawdforge_sweeps_total", "Sweeps that were begun.")),
       files_deleted_(
           metrics.counter("clawdforge_swept_files_total", "Expired uploads that were deleted.")),
       failures_(metrics.counter("clawdforge_sweep_failures_total",
-                                "Things that a sweep could not remove.")) {
-  idle_.expires_at(Timer::time_point::max());
-}
+                                "Things that a sweep could not remove.")) {}
 
 Async<UploadsRecovered> Sweeper::recover_uploads() {
   auto files = co_await uploads_.names();
@@ -94,7 +91,7 @@ Async<UploadsRecovered> Sweeper::recover_uploads() {
 }
 
 Async<SweepReport> Sweeper::tick() {
-  while (is_sweeping_) co_await idle_.async_wait(kAwait);
+  while (is_sweeping_) co_await idle_.wait();
   const Turn turn(*this);
   co_return co_await sweep();
 }

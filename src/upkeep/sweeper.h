@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/signal.h"
 #include "base/timer.h"
 #include "ledger/rows/ledger.h"
 #include "storage/work/upload_files.h"
@@ -78,7 +79,7 @@ class Sweeper {
   Log& log_;
   const Times times_;
   Timer pause_;  // between two ticks of run()
-  Timer idle_;   // cancelled when a tick ends
+  Signal idle_;  // a tick has ended
   Counter& sweeps_;
   Counter& files_deleted_;
   Counter& failures_;

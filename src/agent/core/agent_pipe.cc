@@ -46,13 +46,9 @@ AgentPipe::AgentPipe(std::unique_ptr<Child> child, const AgentSetup& setup)
     : child_(std::move(child)),
       setup_(setup),
       deadline_(child_->executor()),
-      ended_(child_->executor()),
-      farewell_(child_->executor()),
-      nudged_(child_->executor()),
       outbox_shown_(setup.gauges.outbox_bytes),
       tasks_(child_->executor()) {
   deadline_.expires_at(Timer::time_point::max());
-  nudged_.expires_at(Timer::time_point::max());
 }
 
 ProcessMark AgentPipe::mark() const { return mark_of(*child_, setup_.boot_id); }
@@ -127,7 +123,7 @@ Task<std::optional<std::string>> AgentPipe::read() {
   co_return std::move(*piece);
 }
 
-Task<void> AgentPipe::wait_for_nudge() { co_await nudged_.async_wait(kAwait); }
+Task<void> AgentPipe::wait_for_nudge() { co_await nudged_.wait(); }
 
 // Ends
 
@@ -139,26 +135,20 @@ void AgentPipe::end_for(AgentFailure trouble) {
 void AgentPipe::stop() {
   is_stopped_ = true;
   child_->let_go();
-  ended_.cancel();
-  farewell_.cancel();
+  ended_.notify_all();
   nudge();
 }
 
 Task<void> AgentPipe::await_end() {
   status_ = co_await child_->exit();
-  ended_.cancel();
-  farewell_.cancel();
+  ended_.notify_all();
 }
 
 Task<AgentFailure> AgentPipe::cause_of_end() {
-  if (!is_ending()) {
-    ended_.expires_after(kAgentWindDownMax);
-    co_await ended_.async_wait(kAwait);
-  }
+  if (!is_ending()) co_await ended_.wait_for(kAgentWindDownMax);
   if (!is_ending()) {
     child_->let_go();
-    ended_.expires_at(Timer::time_point::max());
-    while (!is_ending()) co_await ended_.async_wait(kAwait);
+    while (!is_ending()) co_await ended_.wait();
   }
   if (trouble_) co_return *trouble_;
   co_return failure_of_end(setup_.spec, status_);
@@ -166,14 +156,11 @@ Task<AgentFailure> AgentPipe::cause_of_end() {
 
 Task<void> AgentPipe::wind_down() {
   child_->close_input();
-  if (is_begun_ && !is_ending()) {
-    farewell_.expires_after(kAgentWindDownMax);
-    co_await farewell_.async_wait(kAwait);
-  }
+  if (is_begun_ && !is_ending()) co_await ended_.wait_for(kAgentWindDownMax);
   stop();
   end_opening();
   co_await tasks_.join();
-  while (is_read_) co_await nudged_.async_wait(kAwait);
+  while (is_read_) co_await nudged_.wait();
   co_await child_->gone();
 }
 

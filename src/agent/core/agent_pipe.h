@@ -19,6 +19,7 @@
 #include "agent/core/question.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/signal.h"
 #include "base/task_group.h"
 #include "base/timer.h"
 #include "model/agent.h"
@@ -61,7 +62,7 @@ class AgentPipe {
   // `setup` outlives it.
   AgentPipe(std::unique_ptr<Child> child, const AgentSetup& setup);
 
-  IoExecutor executor() { return nudged_.get_executor(); }
+  IoExecutor executor() { return child_->executor(); }
   ProcessMark mark() const;
   std::string error_tail() const;  // masked
 
@@ -103,7 +104,7 @@ class AgentPipe {
   bool is_read() const { return is_read_; }
   // Until a reader has left, or somebody has nudged, or it is stopped.
   Task<void> wait_for_nudge();
-  void nudge() { nudged_.cancel(); }
+  void nudge() { nudged_.notify_all(); }
 
   // A task that ends by itself before wind_down() does.
   void spawn(Task<void> task) { tasks_.spawn(std::move(task)); }
@@ -120,9 +121,8 @@ class AgentPipe {
   const AgentSetup& setup_;
 
   Timer deadline_;  // of a step of the opening
-  Timer ended_;     // cause_of_end() waits by it for the process to end
-  Timer farewell_;  // wind_down() likewise
-  Timer nudged_;    // never expires
+  Signal ended_;    // the process has ended, or is being stopped
+  Signal nudged_;
   bool is_begun_ = false;
   bool is_opening_ = false;
   bool is_read_ = false;

@@ -12,9 +12,8 @@
 #include "agent/claude/cli_failure.h"
 #include "agent/claude/cli_result.h"
 #include "agent/core/agent_process.h"
-#include "base/async_tokens.h"
+#include "base/signal.h"
 #include "base/task_group.h"
-#include "base/timer.h"
 #include "process/tree/proc_entry.h"
 
 namespace clawdforge {
@@ -27,9 +26,9 @@ constexpr std::size_t kOneShotReadBytes = 64 * 1024;
 // The prompt is written, and the program's end awaited, while its output is read: a
 // program may print before it has read, and need not read at all.
 struct OneShot::Works {
-  explicit Works(IoExecutor executor) : ended(executor), tasks(executor) {}
+  explicit Works(IoExecutor executor) : tasks(executor) {}
 
-  Timer ended;  // cancelled when the program has ended
+  Signal ended;  // the program has ended, or is being stopped
   std::optional<ExitStatus> status;
   TaskGroup tasks;
 };
@@ -44,7 +43,7 @@ ProcessMark OneShot::mark() const { return mark_of(*child_, setup_.boot_id); }
 void OneShot::stop() {
   is_stopped_ = true;
   child_->let_go();
-  if (works_) works_->ended.cancel();  // whoever stops it does not wait for how it ends
+  if (works_) works_->ended.notify_all();  // whoever stops it does not wait for how it ends
 }
 
 Task<void> OneShot::send_prompt() {
@@ -57,13 +56,12 @@ Task<void> OneShot::send_prompt() {
 
 Task<void> OneShot::await_end() {
   works_->status = co_await child_->exit();
-  works_->ended.cancel();
+  works_->ended.notify_all();
 }
 
 Task<void> OneShot::wait_for_end(std::chrono::milliseconds most) {
   if (works_->status || is_stopped_) co_return;
-  works_->ended.expires_after(most);
-  co_await works_->ended.async_wait(kAwait);
+  co_await works_->ended.wait_for(most);
 }
 
 // Until the result is there, the output has ended, or there is too much of it.
@@ -110,8 +108,7 @@ Task<AgentFailure> OneShot::fail_without_result(const ResultReader* reader) {
   }
   if (!works_->status && !is_stopped_) {
     child_->let_go();
-    works_->ended.expires_at(Timer::time_point::max());
-    while (!works_->status && !is_stopped_) co_await works_->ended.async_wait(kAwait);
+    while (!works_->status && !is_stopped_) co_await works_->ended.wait();
   }
   co_return failure_of(setup_.agent, SilentEnd{.status = works_->status.value_or(Unknown{}),
                                                .has_output = reader->has_output(),

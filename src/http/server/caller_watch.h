@@ -9,9 +9,8 @@
 #include <string>
 
 #include "base/async.h"
-#include "base/async_tokens.h"
 #include "base/hang_up.h"
-#include "base/timer.h"
+#include "base/signal.h"
 
 namespace clawdforge {
 
@@ -24,12 +23,7 @@ class CallerWatch {
  public:
   // What comes early is appended to `early`. `room` is what is read into.
   CallerWatch(Stream& stream, std::span<char> room, std::string& early, HangUp& hang_up)
-      : stream_(stream),
-        room_(room),
-        early_(early),
-        hang_up_(hang_up),
-        over_(stream.get_executor()) {
-    over_.expires_at(Timer::time_point::max());
+      : stream_(stream), room_(room), early_(early), hang_up_(hang_up) {
     read();
   }
   CallerWatch(const CallerWatch&) = delete;
@@ -42,14 +36,14 @@ class CallerWatch {
     is_ending_ = true;
     boost::system::error_code ignored;
     stream_.lowest_layer().cancel(ignored);
-    while (is_pending_) co_await over_.async_wait(kAwait);
+    while (is_pending_) co_await over_.wait();
   }
 
  private:
   void read() {
     is_pending_ = !is_ending_ && early_.size() < kEarlyBytesMax;
     if (!is_pending_) {
-      over_.cancel();
+      over_.notify_all();
       return;
     }
     stream_.async_read_some(
@@ -68,7 +62,7 @@ class CallerWatch {
 
   void tell() {
     is_pending_ = false;
-    over_.cancel();
+    over_.notify_all();
     if (has_departed_ && !is_ending_) hang_up_.happen();
   }
 
@@ -76,7 +70,7 @@ class CallerWatch {
   const std::span<char> room_;
   std::string& early_;
   HangUp& hang_up_;
-  Timer over_;  // never expires; cancelled when no read is pending any more
+  Signal over_;  // no read is pending any more
   bool is_pending_ = false;
   bool is_ending_ = false;
   bool has_departed_ = false;

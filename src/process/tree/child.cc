@@ -64,12 +64,12 @@ Task<ExitStatus> exit_of(std::shared_ptr<Parts> parts) {
   const std::optional<ExitStatus>& status = parts->exit_status;
   while (true) {
     if (status) co_return *status;
-    co_await parts->changed.async_wait(kAwait);
+    co_await parts->changed.wait();
   }
 }
 
 Task<void> gone_of(std::shared_ptr<Parts> parts) {
-  while (!parts->is_gone) co_await parts->changed.async_wait(kAwait);
+  while (!parts->is_gone) co_await parts->changed.wait();
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ Child::Child(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Child::~Child() { let_go(); }
 
-IoExecutor Child::executor() const { return parts_->changed.get_executor(); }
+IoExecutor Child::executor() const { return parts_->pidfd.get_executor(); }
 
 ProcessId Child::id() const {
   // While it is not reaped, its id is nobody else's.

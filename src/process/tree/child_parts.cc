@@ -36,10 +36,7 @@ Child::Parts::Parts(IoExecutor executor, std::size_t tail_bytes_max)
       output(executor),
       errors(executor),
       report(executor),
-      changed(executor),
-      tail_bytes_max_(tail_bytes_max) {
-  changed.expires_at(Timer::time_point::max());
-}
+      tail_bytes_max_(tail_bytes_max) {}
 
 bool Child::Parts::take(Launched& launched) {
   if (!move_into(input, launched.input) || !move_into(output, launched.output) ||
@@ -62,7 +59,7 @@ void Child::Parts::close_input() { close(input); }
 
 void Child::Parts::note_exit(ExitStatus status) {
   exit_status = status;
-  changed.cancel();
+  changed.notify_all();
 }
 
 void Child::Parts::note_gone() {
@@ -75,7 +72,7 @@ void Child::Parts::note_gone() {
   // process outside the tree was given the pipe, its end would never come.
   end_waits(output);
   end_waits(errors);
-  changed.cancel();
+  changed.notify_all();
 }
 
 bool Child::Parts::drain_errors() {

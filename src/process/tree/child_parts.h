@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/timer.h"
+#include "base/signal.h"
 #include "process/tree/child.h"
 #include "process/tree/launch.h"
 
@@ -42,7 +42,7 @@ struct Child::Parts {
   bool is_gone = false;
   std::int64_t begun_at = 0;    // in ticks as below, from before the launcher's start
   std::int64_t start_time = 0;  // zero: not asked for yet
-  Timer changed;                // never expires; cancelled when one of the above is news
+  Signal changed;               // one of the above is news
 
  private:
   const std::size_t tail_bytes_max_;
