@@ -16,8 +16,8 @@
 #include <string>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "process/host/host_wire.h"
-#include "process/tree/owned_descriptor.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): by POSIX, ours to declare
 
@@ -27,18 +27,18 @@ namespace {
 constexpr std::size_t kPieceBytes = 64 * 1024;
 
 struct Pipe {
-  OwnedDescriptor reader;
-  OwnedDescriptor writer;
+  Descriptor reader;
+  Descriptor writer;
 };
 
 bool open_pipe(Pipe& pipe) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
-  pipe = {OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1])};
+  pipe = {Descriptor(ends[0]), Descriptor(ends[1])};
   return true;
 }
 
-void make_nonblocking(const OwnedDescriptor& descriptor) {
+void make_nonblocking(const Descriptor& descriptor) {
   ::fcntl(descriptor.number(), F_SETFL, O_NONBLOCK);
 }
 
@@ -55,7 +55,7 @@ bool write_all(int descriptor, std::string_view bytes) {
 
 // Zero, or the errno.
 int write_file(const std::string& path, std::string_view content) {
-  const OwnedDescriptor file(
+  const Descriptor file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   return file.is_open() && write_all(file.number(), content) ? 0 : errno;
 }
@@ -78,9 +78,9 @@ std::vector<char*> environment_with(std::vector<std::string>& more) {
 struct Program {
   std::uint32_t operation = 0;
   pid_t pid = 0;
-  OwnedDescriptor pidfd;
-  OwnedDescriptor input;  // closed when all has been written
-  OwnedDescriptor output;
+  Descriptor pidfd;
+  Descriptor input;  // closed when all has been written
+  Descriptor output;
   std::string rest;  // of its input
 };
 
@@ -112,7 +112,7 @@ int start(HostOrder order, Program& program) {
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (error != 0) return error;
-  program.pidfd = OwnedDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, program.pid, 0)));
+  program.pidfd = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, program.pid, 0)));
   program.input = std::move(input.writer);
   program.output = std::move(output.reader);
   program.rest = std::move(order.input);

@@ -12,8 +12,8 @@
 #include <fstream>
 #include <map>
 
+#include "base/descriptor.h"
 #include "process/host/host_wire.h"
-#include "process/tree/owned_descriptor.h"
 
 namespace clawdforge {
 namespace {
@@ -38,8 +38,8 @@ class ProgramHostTest : public testing::Test {
     }
     ::close(in[0]);
     ::close(out[1]);
-    input_ = OwnedDescriptor(in[1]);
-    output_ = OwnedDescriptor(out[0]);
+    input_ = Descriptor(in[1]);
+    output_ = Descriptor(out[0]);
   }
   void TearDown() override {
     input_.close();
@@ -96,8 +96,8 @@ class ProgramHostTest : public testing::Test {
   }
 
   pid_t pid_ = 0;
-  OwnedDescriptor input_;
-  OwnedDescriptor output_;
+  Descriptor input_;
+  Descriptor output_;
   HostFrameReader reader_;
   std::map<std::uint32_t, Outcome> outcomes_;
 };

@@ -10,7 +10,7 @@ namespace {
 // All that a pipe holds by default, in one step.
 constexpr std::size_t kDrainBytes = 64 * 1024;
 
-bool move_into(Child::Parts::Stream& stream, OwnedDescriptor& descriptor) {
+bool move_into(Child::Parts::Stream& stream, Descriptor& descriptor) {
   boost::system::error_code error;
   stream.assign(descriptor.number(), error);
   if (error) return false;

@@ -32,7 +32,7 @@ struct Child::Parts {
 
   pid_t pid = 0;
   Stream pidfd;
-  OwnedDescriptor lifeline;
+  Descriptor lifeline;
   Stream input;
   Stream output;
   Stream errors;

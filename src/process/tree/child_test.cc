@@ -92,8 +92,8 @@ TEST_P(ChildTest, IsLookedUpInItsOwnPath) {
 
 TEST_P(ChildTest, InheritsNoDescriptorButItsPipes) {
   // Low and high numbers of ours that a careless program would leave open for children.
-  const OwnedDescriptor low(::open("/dev/null", O_RDONLY));
-  const OwnedDescriptor high(::fcntl(low.number(), F_DUPFD, 200));
+  const Descriptor low(::open("/dev/null", O_RDONLY));
+  const Descriptor high(::fcntl(low.number(), F_DUPFD, 200));
   const auto other = start(script("read line"));
   const auto outcome = run(plan_of({"ls", "/proc/self/fd"}));
   EXPECT_EQ(outcome.output, "0\n1\n2\n3\n");  // 3 is the directory that ls reads

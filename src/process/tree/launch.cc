@@ -35,8 +35,8 @@ std::unexpected<Error> refused(const char* what, int error) {
 }
 
 struct Pipe {
-  OwnedDescriptor ours;
-  OwnedDescriptor theirs;
+  Descriptor ours;
+  Descriptor theirs;
 };
 
 enum class Direction { to_child, from_child };
@@ -46,7 +46,7 @@ Pipe make_pipe(Direction direction) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return {};
   const int ours = direction == Direction::to_child ? 1 : 0;
-  Pipe pipe{OwnedDescriptor(ends[ours]), OwnedDescriptor(ends[1 - ours])};
+  Pipe pipe{Descriptor(ends[ours]), Descriptor(ends[1 - ours])};
   ::fcntl(pipe.ours.number(), F_SETFL, O_NONBLOCK);
   pipe.theirs = move_out_of_the_way(std::move(pipe.theirs));
   return pipe;
@@ -154,9 +154,9 @@ std::unexpected<Error> no_resources(std::string detail) {
                       std::move(detail));
 }
 
-OwnedDescriptor move_out_of_the_way(OwnedDescriptor low) {
+Descriptor move_out_of_the_way(Descriptor low) {
   if (!low.is_open() || low.number() >= kFirstOutOfTheWay) return low;
-  return OwnedDescriptor(::fcntl(low.number(), F_DUPFD_CLOEXEC, kFirstOutOfTheWay));
+  return Descriptor(::fcntl(low.number(), F_DUPFD_CLOEXEC, kFirstOutOfTheWay));
 }
 
 void abandon(Launched launched) {
@@ -183,7 +183,7 @@ Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan) {
   if (error != 0) return refused("posix_spawn", error);
 
   Launched launched{.pid = pid,
-                    .pidfd = OwnedDescriptor(::pidfd_open(pid, 0)),
+                    .pidfd = Descriptor(::pidfd_open(pid, 0)),
                     .lifeline = std::move(pipes.lifeline.ours),
                     .input = std::move(pipes.input.ours),
                     .output = std::move(pipes.output.ours),

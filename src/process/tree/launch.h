@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "base/descriptor.h"
 #include "base/result.h"
-#include "process/tree/owned_descriptor.h"
 #include "process/tree/spawner.h"
 
 namespace clawdforge {
@@ -27,12 +27,12 @@ struct LaunchOptions {
 // block. Whoever has it must reap it.
 struct Launched {
   pid_t pid = 0;
-  OwnedDescriptor pidfd;
-  OwnedDescriptor lifeline;  // closing it ends the tree
-  OwnedDescriptor input;
-  OwnedDescriptor output;
-  OwnedDescriptor errors;
-  OwnedDescriptor report;
+  Descriptor pidfd;
+  Descriptor lifeline;  // closing it ends the tree
+  Descriptor input;
+  Descriptor output;
+  Descriptor errors;
+  Descriptor report;
 };
 
 // With an empty argv the launcher only tries whether a program could be started.
@@ -48,6 +48,6 @@ void abandon(Launched launched);
 
 // The same open file under a number that is out of the way of those which the launcher
 // expects. Not open if there is none left.
-OwnedDescriptor move_out_of_the_way(OwnedDescriptor low);
+Descriptor move_out_of_the_way(Descriptor low);
 
 }  // namespace clawdforge

@@ -23,19 +23,19 @@ std::unexpected<Error> unusable() {
               fmt::format("The launcher cannot be put into memory: {}.", std::strerror(errno)));
 }
 
-OwnedDescriptor make_memory_file() {
+Descriptor make_memory_file() {
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  OwnedDescriptor file(::memfd_create("clawdforge-launcher", kFlags | MFD_EXEC));
+  Descriptor file(::memfd_create("clawdforge-launcher", kFlags | MFD_EXEC));
   if (!file.is_open() && errno == EINVAL) {  // an older kernel, where all are executable
-    file = OwnedDescriptor(::memfd_create("clawdforge-launcher", kFlags));
+    file = Descriptor(::memfd_create("clawdforge-launcher", kFlags));
   }
   return move_out_of_the_way(std::move(file));
 }
 
 }  // namespace
 
-Result<OwnedDescriptor> make_launcher_file() {
-  OwnedDescriptor file = make_memory_file();
+Result<Descriptor> make_launcher_file() {
+  Descriptor file = make_memory_file();
   if (!file.is_open()) return unusable();
   const auto* bytes = reinterpret_cast<const char*>(kLauncherWords);
   for (std::size_t done = 0; done < kLauncherBytes;) {

@@ -2,14 +2,14 @@
 // file to install and nobody can put another launcher in its place.
 #pragma once
 
+#include "base/descriptor.h"
 #include "base/result.h"
-#include "process/tree/owned_descriptor.h"
 
 namespace clawdforge {
 
 // A sealed file in memory that holds the launcher, ready to be executed. Its number is
 // too high to be in the way of those that the launcher expects. Errc::unavailable with a
 // sentence for the operator.
-Result<OwnedDescriptor> make_launcher_file();
+Result<Descriptor> make_launcher_file();
 
 }  // namespace clawdforge

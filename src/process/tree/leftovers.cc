@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "base/async_tokens.h"
+#include "base/descriptor.h"
 #include "base/timer.h"
-#include "process/tree/owned_descriptor.h"
 #include "process/tree/proc_entry.h"
 
 extern "C" {  // which this header of glibc 2.36 forgets
@@ -42,7 +42,7 @@ class Handle {
   void signal(int number) const { ::pidfd_send_signal(descriptor_.number(), number, nullptr, 0); }
 
  private:
-  OwnedDescriptor descriptor_;
+  Descriptor descriptor_;
 };
 
 // A launcher that is as it was written down, and what is known to descend from it.

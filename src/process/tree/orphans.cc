@@ -33,7 +33,7 @@ Result<Orphans> Orphans::adopt() {
   };
   // Orphans go to the first thread of a process, which lives as long as ours does.
   const std::string path = fmt::format("/proc/self/task/{}/children", ::getpid());
-  OwnedDescriptor children(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor children(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!children.is_open()) return refused("children");
   Orphans orphans(std::move(children));
   for (const pid_t child : orphans.list()) orphans.strangers_.insert(child);

@@ -17,8 +17,8 @@
 #include <set>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
-#include "process/tree/owned_descriptor.h"
 
 namespace clawdforge {
 
@@ -44,11 +44,11 @@ class Orphans {
   Look look(const std::set<pid_t>& launchers);
 
  private:
-  explicit Orphans(OwnedDescriptor children) : children_(std::move(children)) {}
+  explicit Orphans(Descriptor children) : children_(std::move(children)) {}
 
   std::vector<pid_t> list() const;
 
-  OwnedDescriptor children_;  // the kernel's list; open, because descriptors may run out
+  Descriptor children_;  // the kernel's list; open, because descriptors may run out
   std::set<pid_t> strangers_;
   std::optional<std::int64_t> since_;
 };

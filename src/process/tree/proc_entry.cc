@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "process/tree/owned_descriptor.h"
+#include "base/descriptor.h"
 
 namespace clawdforge {
 
@@ -17,7 +17,7 @@ namespace {
 
 // Empty if it is not there.
 std::string text_of(const std::string& path) {
-  const OwnedDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   std::array<char, 4096> part{};
   for (ssize_t size = 0; (size = ::read(file.number(), part.data(), part.size())) > 0;) {

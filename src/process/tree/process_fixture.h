@@ -17,9 +17,9 @@
 #include <iterator>
 #include <variant>
 
+#include "base/descriptor.h"
 #include "base/run_to_end.h"
 #include "base/timer.h"
-#include "process/tree/owned_descriptor.h"
 #include "process/tree/spawner.h"
 
 extern char** environ;
@@ -31,7 +31,7 @@ inline constexpr std::chrono::seconds kPatience(20);
 
 // Empty if it is not there, or no longer.
 inline std::string text_of(const std::string& path) {
-  const OwnedDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   char part[4096];
   ssize_t size = 0;
@@ -89,7 +89,7 @@ class OtherProcess {
 
  private:
   pid_t pid_ = 0;
-  OwnedDescriptor output_;
+  Descriptor output_;
 };
 
 // The command that runs this program again in a role of roles_test.cc.

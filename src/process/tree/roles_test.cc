@@ -20,12 +20,12 @@ OtherProcess::OtherProcess(std::vector<std::string> command, bool has_output) {
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t files;
   ::posix_spawn_file_actions_init(&files);
-  OwnedDescriptor write_end;
+  Descriptor write_end;
   if (has_output) {
     int ends[2] = {-1, -1};
     if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();
-    output_ = OwnedDescriptor(ends[0]);
-    write_end = OwnedDescriptor(ends[1]);
+    output_ = Descriptor(ends[0]);
+    write_end = Descriptor(ends[1]);
     ::posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
   }
   posix_spawnattr_t attributes;

@@ -36,7 +36,7 @@ constexpr std::chrono::milliseconds kOrphansLook(10);
 // How long a launcher may take that has nothing to do.
 constexpr std::chrono::milliseconds kTrialMax(10'000);
 
-bool becomes_readable(const OwnedDescriptor& descriptor) {
+bool becomes_readable(const Descriptor& descriptor) {
   pollfd awaited = {descriptor.number(), POLLIN, 0};
   const auto end = std::chrono::steady_clock::now() + kTrialMax;
   while (true) {
@@ -78,7 +78,7 @@ std::expected<void, std::string> try_launcher(const LaunchOptions& options) {
 
 class Spawner::Works {
  public:
-  Works(IoExecutor executor, Options options, Log& log, OwnedDescriptor launcher_file)
+  Works(IoExecutor executor, Options options, Log& log, Descriptor launcher_file)
       : executor_(executor),
         tail_bytes_max_(options.tail_bytes_max),
         log_(log),
@@ -110,7 +110,7 @@ class Spawner::Works {
   const IoExecutor executor_;
   const std::size_t tail_bytes_max_;
   Log& log_;
-  const OwnedDescriptor launcher_file_;
+  const Descriptor launcher_file_;
   LaunchOptions launch_options_;
   std::set<std::shared_ptr<Parts>> trees_;
   std::unique_ptr<Orphans> orphans_;  // none: they are not adopted

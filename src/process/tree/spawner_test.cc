@@ -36,7 +36,7 @@ TEST_F(SpawnerTest, LeavesNothingWhereverDescriptorsRunOut) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   // No number is left below 100, so that the limit counts.
-  std::vector<OwnedDescriptor> fill;
+  std::vector<Descriptor> fill;
   while (fill.empty() || fill.back().number() < 99) {
     fill.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     ASSERT_TRUE(fill.back().is_open());

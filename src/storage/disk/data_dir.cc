@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "storage/disk/descriptor.h"
+#include "base/descriptor.h"
 
 namespace clawdforge {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "storage/disk/descriptor.h"
+#include "base/descriptor.h"
 
 namespace clawdforge {
 

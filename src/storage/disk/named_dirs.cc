@@ -33,13 +33,13 @@ Descriptor NamedDirs::open_root() const {
 
 Descriptor NamedDirs::open(const std::string& id) const {
   const Descriptor parent = open_root();
-  if (!parent.is_open()) return Descriptor(-1);
+  if (!parent.is_open()) return {};
   return Descriptor(::openat(parent.number(), id.c_str(), kDirectoryFlags));
 }
 
 Descriptor NamedDirs::open_inside(const std::string& id, const char* inside) const {
   const Descriptor directory = open(id);
-  if (!directory.is_open()) return Descriptor(-1);
+  if (!directory.is_open()) return {};
   return Descriptor(::openat(directory.number(), inside, kDirectoryFlags));
 }
 

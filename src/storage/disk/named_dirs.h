@@ -11,9 +11,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "storage/disk/descriptor.h"
 #include "storage/disk/unremoved.h"
 
 namespace clawdforge {

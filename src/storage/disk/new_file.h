@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/descriptor.h"
 #include "base/result.h"
-#include "storage/disk/descriptor.h"
 
 namespace clawdforge {
 

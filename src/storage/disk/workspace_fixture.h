@@ -13,9 +13,9 @@
 #include <set>
 #include <string>
 
+#include "base/descriptor.h"
 #include "base/log.h"
 #include "base/run_to_end.h"
-#include "storage/disk/descriptor.h"
 #include "storage/disk/disk.h"
 #include "storage/disk/tree.h"
 

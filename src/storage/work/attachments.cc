@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "storage/disk/descriptor.h"
+#include "base/descriptor.h"
 #include "storage/disk/file_error.h"
 
 namespace clawdforge {

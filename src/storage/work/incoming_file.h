@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "storage/disk/descriptor.h"
+#include "base/descriptor.h"
 #include "storage/work/upload_files.h"
 
 namespace clawdforge {

@@ -152,7 +152,7 @@ Descriptor open_place(int work, const std::string& path) {
     const long opened = ::syscall(SYS_openat2, work, path.c_str(), &how, sizeof(how));
     if (opened >= 0 || errno != EAGAIN) return Descriptor(static_cast<int>(opened));
   }
-  return Descriptor(-1);
+  return {};
 }
 
 }  // namespace

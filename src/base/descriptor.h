@@ -1,4 +1,4 @@
-// Descriptor is an open file that closes itself.
+// Descriptor owns an open file descriptor and closes it when it dies. Not open by default.
 #pragma once
 
 #include <unistd.h>
@@ -9,24 +9,29 @@ namespace clawdforge {
 
 class Descriptor {
  public:
-  explicit Descriptor(int number) : number_(number) {}
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}  // negative: not open
   Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
+    if (this != &other) {
+      close();
+      number_ = other.release();
+    }
     return *this;
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
+  ~Descriptor() { close(); }
 
   bool is_open() const { return number_ >= 0; }
   int number() const { return number_; }
   int release() { return std::exchange(number_, -1); }
+  void close() {
+    if (is_open()) ::close(release());
+  }
 
  private:
-  int number_;
+  int number_ = -1;
 };
 
 }  // namespace clawdforge
