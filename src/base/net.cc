@@ -55,14 +55,14 @@ std::string range_text(const IpAddress& network, int prefix_bits) {
                      network.is_v4() ? prefix_bits - kMappedPrefixBits : prefix_bits);
 }
 
-std::unexpected<Error> refuse(std::string message) {
+std::unexpected<Failure> refuse(std::string message) {
   return fail(Errc::invalid, "invalid_cidr", std::move(message));
 }
 
 // ::ffff:10.0.0.0/8 as it stands would be a range of other IPv6 addresses, which nobody
 // who writes it means.
-std::unexpected<Error> refuse_mapped_prefix(std::string_view text, const IpAddress& address,
-                                            int bits) {
+std::unexpected<Failure> refuse_mapped_prefix(std::string_view text, const IpAddress& address,
+                                              int bits) {
   std::string hint;
   if (bits <= kV4Bits) {
     const int mapped_bits = bits + kMappedPrefixBits;

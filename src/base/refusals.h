@@ -12,40 +12,46 @@
 
 namespace clawdforge {
 
-// Also for http's own answers, which are made before there is an Error.
+// Also for http's own answers, which are made before there is an Failure.
 inline constexpr std::string_view kOutOfMemoryMessage =
     "The gateway has no memory left for this; try again shortly.";
 
-inline std::unexpected<Error> fail_for_now(Errc kind, std::string_view code, std::string message,
-                                           std::chrono::seconds retry_after,
-                                           std::string detail = {}) {
-  return std::unexpected(Error{kind, code, std::move(message), std::move(detail), {}, retry_after});
+inline std::unexpected<Failure> fail_for_now(Errc kind, std::string_view code, std::string message,
+                                             std::chrono::seconds retry_after,
+                                             std::string detail = {}) {
+  return std::unexpected(Failure{.kind = kind,
+                                 .code = code,
+                                 .message = std::move(message),
+                                 .detail = std::move(detail),
+                                 .retry_after = retry_after});
 }
 
 // For a request, a run or a turn.
-inline std::unexpected<Error> out_of_memory() {
+inline std::unexpected<Failure> out_of_memory() {
   return fail_for_now(Errc::unavailable, "out_of_memory", std::string(kOutOfMemoryMessage),
                       std::chrono::seconds(2));
 }
 
-inline std::unexpected<Error> disk_stalled() {
+inline std::unexpected<Failure> disk_stalled() {
   return fail_for_now(Errc::unavailable, "disk_stalled",
                       "The gateway's disk does not answer; try again later.",
                       std::chrono::seconds(5));
 }
 
-inline std::unexpected<Error> ledger_unavailable(std::string detail) {
+inline std::unexpected<Failure> ledger_unavailable(std::string detail) {
   return fail_for_now(Errc::unavailable, "ledger_unavailable",
                       "The ledger cannot be written or read right now; try again shortly.",
                       std::chrono::seconds(1), std::move(detail));
 }
 
 // The ledger does not answer, and nobody knows yet whether the write will be kept.
-inline std::unexpected<Error> ledger_stalled(std::string detail) {
-  return fail_for_now(
-      Errc::unavailable, "ledger_stalled",
-      "The ledger does not answer; whether this was kept will only show when it does.",
-      std::chrono::seconds(5), std::move(detail));
+inline std::unexpected<Failure> ledger_stalled(std::string detail) {
+  auto failed =
+      fail_for_now(Errc::unavailable, "ledger_stalled",
+                   "The ledger does not answer; whether this was kept will only show when it does.",
+                   std::chrono::seconds(5), std::move(detail));
+  failed.error().cause = Cause::maybe_kept;
+  return failed;
 }
 
 }  // namespace clawdforge

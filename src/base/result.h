@@ -1,4 +1,4 @@
-// Errors are values. Result<T> is what every fallible function returns; Error says
+// Errors are values. Result<T> is what every fallible function returns; Failure says
 // what kind of no it is, which stable code callers may match on, one sentence that
 // may be shown to them, and a detail that only the log sees.
 #pragma once
@@ -35,22 +35,40 @@ struct FieldError {
   std::string message;
 };
 
-struct Error {
+// What a decision after the failure goes by. The code is for callers and never decides.
+enum class Cause {
+  other,          // says nothing that anybody here decides by
+  login,          // the agent has no login
+  account_limit,  // the login's account has used up its allowance
+  agent_missing,  // the agent's program is not there
+  agent_exited,   // the agent's process ended too early
+  agent_said_so,  // the agent itself answered that it failed: it and its login work
+  cancelled,      // by the caller
+  interrupted,    // by the end of the gateway
+  deadline,       // the time that the caller gave is over
+  maybe_kept,     // a write that may have been kept
+  not_begun,      // refused before anything was done
+};
+
+// Why something did not go well: for a request, a run, a turn or an agent alike.
+struct Failure {
   Errc kind = Errc::internal;
-  std::string_view code;                // a literal: stable, listed in docs/openapi.yaml
-  std::string message;                  // for the caller: no path, no secret, no foreign output
-  std::string detail;                   // for the log
-  std::vector<FieldError> fields;       // which fields were wrong, where that is the reason
+  std::string_view code{};              // a literal: stable, listed in docs/openapi.yaml
+  std::string message{};                // for the caller: no path, no secret; masked
+  std::string detail{};                 // for the log
+  std::vector<FieldError> fields{};     // which fields were wrong, where that is the reason
   std::chrono::seconds retry_after{0};  // zero: waiting does not help
+  Cause cause = Cause::other;
 };
 
 template <class T>
-using Result = std::expected<T, Error>;
+using Result = std::expected<T, Failure>;
 
 // return fail(Errc::conflict, "name_taken", "There is an app of this name already.");
-inline std::unexpected<Error> fail(Errc kind, std::string_view code, std::string message,
-                                   std::string detail = {}) {
-  return std::unexpected(Error{kind, code, std::move(message), std::move(detail), {}, {}});
+inline std::unexpected<Failure> fail(Errc kind, std::string_view code, std::string message,
+                                     std::string detail = {}) {
+  return std::unexpected(Failure{
+      .kind = kind, .code = code, .message = std::move(message), .detail = std::move(detail)});
 }
 
 }  // namespace clawdforge

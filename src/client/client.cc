@@ -33,7 +33,7 @@ namespace {
 constexpr std::uint64_t kAnswerBytesMax = 64 * 1024 * 1024;
 constexpr std::size_t kFilePieceBytes = 256 * 1024;
 
-std::unexpected<Error> unreachable(const ServerAddress& address, std::string_view why) {
+std::unexpected<Failure> unreachable(const ServerAddress& address, std::string_view why) {
   return fail(Errc::unavailable, "unreachable",
               fmt::format("No answer from {}:{}: {}.", address.host, address.port, why));
 }

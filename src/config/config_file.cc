@@ -88,16 +88,16 @@ std::string in_file(std::string_view key, std::string_view file, const toml::sou
   return fmt::format("{} in {}, line {},", key, file, at.begin.line);
 }
 
-std::unexpected<Error> refuse_type(std::string_view key, std::string_view file,
-                                   const toml::node& node, std::string_view reason) {
+std::unexpected<Failure> refuse_type(std::string_view key, std::string_view file,
+                                     const toml::node& node, std::string_view reason) {
   return refuse_config(
       fmt::format("{} is {}: {}", in_file(key, file, node.source()), type_name(node), reason));
 }
 
-std::unexpected<Error> refuse_unknown_key(std::string_view key, std::string_view file,
-                                          const toml::source_region& at,
-                                          std::span<const std::string> known,
-                                          std::string_view common_prefix) {
+std::unexpected<Failure> refuse_unknown_key(std::string_view key, std::string_view file,
+                                            const toml::source_region& at,
+                                            std::span<const std::string> known,
+                                            std::string_view common_prefix) {
   return refuse_config(fmt::format("{} is not a known key{}", in_file(in_quotes(key), file, at),
                                    did_you_mean(key, known, common_prefix)));
 }

@@ -20,7 +20,7 @@ const KeyRow* find_flag(std::string_view flag) {
   return nullptr;
 }
 
-std::unexpected<Error> refuse_unknown_flag(std::string_view flag) {
+std::unexpected<Failure> refuse_unknown_flag(std::string_view flag) {
   std::vector<std::string> known = {std::string(kFileFlag)};
   for (const KeyRow& row : key_rows()) {
     if (row.kind != KeyKind::secret) known.push_back(flag_name(row.name));

@@ -70,7 +70,7 @@ Config::Line line_of(const Config& config, std::string_view key) {
   return *line;
 }
 
-void check_refusal(const Error& error) {
+void check_refusal(const Failure& error) {
   RC_ASSERT(error.kind == Errc::invalid);
   RC_ASSERT(!error.message.empty());
   RC_ASSERT(std::ranges::none_of(

@@ -44,7 +44,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::unexpected<Error> refuse_config(std::string_view sentence) {
+std::unexpected<Failure> refuse_config(std::string_view sentence) {
   std::string line;
   append_printable(line, sentence);
   return fail(Errc::invalid, "invalid_config", std::move(line));

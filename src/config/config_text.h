@@ -14,7 +14,7 @@
 namespace clawdforge {
 
 // Errc::invalid "invalid_config"; control characters in the sentence become '?'.
-std::unexpected<Error> refuse_config(std::string_view sentence);
+std::unexpected<Failure> refuse_config(std::string_view sentence);
 
 // What may appear of foreign text in a sentence.
 std::string shortened(std::string_view text);

@@ -29,13 +29,13 @@ namespace clawdforge {
 // "max_runs in FILE, line 3,"
 std::string in_file(std::string_view key, std::string_view file, const toml::source_region& at);
 
-std::unexpected<Error> refuse_type(std::string_view key, std::string_view file,
-                                   const toml::node& node, std::string_view reason);
+std::unexpected<Failure> refuse_type(std::string_view key, std::string_view file,
+                                     const toml::node& node, std::string_view reason);
 
-std::unexpected<Error> refuse_unknown_key(std::string_view key, std::string_view file,
-                                          const toml::source_region& at,
-                                          std::span<const std::string> known,
-                                          std::string_view common_prefix = {});
+std::unexpected<Failure> refuse_unknown_key(std::string_view key, std::string_view file,
+                                            const toml::source_region& at,
+                                            std::span<const std::string> known,
+                                            std::string_view common_prefix = {});
 
 // The strings of an array, or nothing if it holds anything else or is none.
 std::optional<std::vector<std::string>> strings_of(const toml::node& node);

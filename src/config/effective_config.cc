@@ -20,7 +20,7 @@ Result<Config> effective_config(std::vector<std::string> flags) {
   return load_config(std::move(sources));
 }
 
-int refuse(int exit_code, const Error& error) {
+int refuse(int exit_code, const Failure& error) {
   std::fprintf(stderr, "clawdforge: %s\n", error.message.c_str());
   return exit_code;
 }

@@ -13,6 +13,6 @@ namespace clawdforge {
 Result<Config> effective_config(std::vector<std::string> flags);
 
 // One clear sentence on stderr, where a person looks for it. Gives the code.
-int refuse(int exit_code, const Error& error);
+int refuse(int exit_code, const Failure& error);
 
 }  // namespace clawdforge

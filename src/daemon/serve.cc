@@ -123,7 +123,7 @@ int serve(std::vector<std::string> flags) {
     return serve_with(*config, notice, descriptors_soft);
   } catch (const std::exception& exception) {
     // The system refused a thread, a descriptor or memory before there was a gateway.
-    Error error;
+    Failure error;
     error.message = fmt::format("The gateway cannot start: {}.", exception.what());
     return refuse(kExitFailedStart, error);
   }

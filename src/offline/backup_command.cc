@@ -54,7 +54,7 @@ Result<Copied> copy(const std::string& ledger, const std::string& file) {
   return Copied{*rows, *bytes};
 }
 
-int refuse_copy(const std::string& ledger, Error error) {
+int refuse_copy(const std::string& ledger, Failure error) {
   if (error.code == "stopped") {
     refuse(0, error);
     return 128 + stop_signal;

@@ -121,7 +121,7 @@ int verify(std::vector<std::string> arguments) {
   Findings findings;
   auto done = verify_all(**driver, *asked, findings);
   if (done) return print(findings);
-  Error error = std::move(done.error());
+  Failure error = std::move(done.error());
   if (!error.detail.empty()) {
     error.message = fmt::format("The ledger {} cannot be read: {}.", asked->ledger, error.detail);
   }

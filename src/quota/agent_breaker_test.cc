@@ -2,14 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "base/refusals.h"
+
 namespace clawdforge {
 namespace {
 using namespace std::chrono_literals;
 
 const AgentBreaker::SteadyTime kStart{};
 
-std::optional<AgentFailure> failure(std::string_view code, std::chrono::seconds retry_after = {}) {
-  return AgentFailure{Errc::unavailable, code, "no", retry_after};
+std::optional<Failure> failure(std::string_view code, std::chrono::seconds retry_after = {}) {
+  return fail_for_now(Errc::unavailable, code, "no", retry_after).error();
 }
 
 TEST(AgentBreaker, StaysOpenForOrdinaryFailures) {
@@ -27,7 +29,7 @@ TEST(AgentBreaker, ClosesWhenNotLoggedInAndTellsHowLong) {
   const auto refusal = breaker.refusal(kStart + 10s);
   ASSERT_TRUE(refusal);
   EXPECT_EQ(refusal->code, "agent_not_logged_in");
-  EXPECT_EQ(refusal->sentence, "no");
+  EXPECT_EQ(refusal->message, "no");
   EXPECT_EQ(refusal->retry_after, 20s);
 }
 
@@ -41,7 +43,7 @@ TEST(AgentBreaker, LetsOneThroughToTryWhenTheTimeIsUp) {
   breaker.give_up();
   EXPECT_FALSE(breaker.refusal(kStart + 31s)) << "the first showed nothing";
   EXPECT_TRUE(breaker.pass());
-  std::optional<AgentFailure> success;
+  std::optional<Failure> success;
   breaker.note(success, kStart + 32s, true);
   EXPECT_TRUE(breaker.is_open());
   EXPECT_FALSE(breaker.refusal(kStart + 32s));

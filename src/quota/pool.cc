@@ -49,7 +49,7 @@ Result<std::unique_ptr<Slot>> Pool::enter(std::string app, std::optional<std::in
   return slot;
 }
 
-std::unexpected<Error> Pool::full() {
+std::unexpected<Failure> Pool::full() {
   return fail_for_now(Errc::unavailable, "queue_full",
                       "Too many are waiting already; try again later.", kFullRetryAfter);
 }

@@ -67,7 +67,7 @@ class Pool {
   Result<std::unique_ptr<Slot>> enter(std::string app, std::optional<std::int64_t> app_max);
 
   // What a displaced run is told, too.
-  static std::unexpected<Error> full();
+  static std::unexpected<Failure> full();
 
   std::size_t running() const { return running_; }
   std::size_t waiting() const { return waiting_; }

@@ -23,7 +23,7 @@ constexpr const char* kShuttingDown = "The gateway is shutting down.";
 
 enum class Stop { none, caller_gone, timed_out, shutdown };
 
-std::unexpected<Error> never_started(Stop reason) {
+std::unexpected<Failure> never_started(Stop reason) {
   if (reason == Stop::timed_out) {
     return fail_for_now(
         Errc::unavailable, "queue_timeout",
@@ -36,39 +36,47 @@ std::unexpected<Error> never_started(Stop reason) {
   return fail_for_now(Errc::unavailable, "interrupted", kShuttingDown, kRestartWait);
 }
 
-AgentFailure stopped_failure(Stop reason, const RunRequest& request) {
+Failure stopped_failure(Stop reason, const RunRequest& request) {
   switch (reason) {
     case Stop::timed_out:
-      return {Errc::timed_out,
-              "timeout",
-              fmt::format("{} did not finish within {} seconds", request.agent,
-                          request.timeout.count()),
-              {}};
+      return {.kind = Errc::timed_out,
+              .code = "timeout",
+              .message = fmt::format("{} did not finish within {} seconds", request.agent,
+                                     request.timeout.count()),
+              .cause = Cause::deadline};
     case Stop::caller_gone:
-      return {Errc::gone, "cancelled", "The caller hung up.", {}};
+      return {.kind = Errc::gone,
+              .code = "cancelled",
+              .message = "The caller hung up.",
+              .cause = Cause::cancelled};
     case Stop::shutdown:
     case Stop::none:
       break;
   }
-  return {Errc::unavailable, "interrupted", kShuttingDown, kRestartWait};
+  return {.kind = Errc::unavailable,
+          .code = "interrupted",
+          .message = kShuttingDown,
+          .retry_after = kRestartWait,
+          .cause = Cause::interrupted};
 }
 
-RunOutcome refused(AgentFailure failure) {
+RunOutcome refused(Failure failure) {
   RunOutcome outcome;
   outcome.stop_reason = "error";
   outcome.failure = std::move(failure);
   return outcome;
 }
 
-std::string_view state_of(const std::optional<AgentFailure>& failure) {
+std::string_view state_of(const std::optional<Failure>& failure) {
   if (!failure) return "succeeded";
-  if (failure->code == "cancelled") return "cancelled";
-  if (failure->code == "interrupted") return "interrupted";
+  if (failure->cause == Cause::cancelled) return "cancelled";
+  if (failure->cause == Cause::interrupted) return "interrupted";
   return "failed";
 }
 
-std::string stop_reason_of(const AgentFailure& failure) {
-  if (failure.code == "timeout" || failure.code == "cancelled") return std::string(failure.code);
+std::string stop_reason_of(const Failure& failure) {
+  if (failure.cause == Cause::deadline) return "timeout";
+  if (failure.cause == Cause::cancelled) return "cancelled";
   return "error";
 }
 
@@ -201,7 +209,7 @@ Task<void> Runs::ask(std::shared_ptr<Live> live) {
   if (is_out_of_memory) {
     if (live->shot) live->shot->stop();
     OneShotAnswer nothing;
-    nothing.failure = failure_from(out_of_memory().error());
+    nothing.failure = out_of_memory().error();
     co_await settle(live, std::move(nothing));
   }
   if (live->shot) {

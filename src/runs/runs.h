@@ -43,9 +43,9 @@ struct RunRequest {
 };
 
 struct RunOutcome {
-  std::string run_id;                   // empty: refused at the breaker, no run was made
-  std::optional<AgentFailure> failure;  // none: it went well
-  std::string result;                   // JSON text
+  std::string run_id;              // empty: refused at the breaker, no run was made
+  std::optional<Failure> failure;  // none: it went well
+  std::string result;              // JSON text
   std::optional<std::string> stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;

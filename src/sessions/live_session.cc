@@ -45,7 +45,7 @@ Result<std::shared_ptr<LiveTurn>> LiveSession::enqueue(TurnRequest request,
         std::chrono::seconds(1));
   }
   // What the agent would say could not be kept, and its answer not be given.
-  if (const std::optional<Error>& failure = journal_.failure()) return std::unexpected(*failure);
+  if (const std::optional<Failure>& failure = journal_.failure()) return std::unexpected(*failure);
   session_.turn_count = std::max(session_.turn_count, turns_given) + 1;
   auto turn = std::make_shared<LiveTurn>(deps_.executor, session_.turn_count, std::move(request),
                                          std::move(attachments));

@@ -60,7 +60,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   std::size_t answer_bytes() const { return running_ ? running_->held_bytes() : 0; }
 
   // Starts its agent for the first time. Not for a turn: the caller bounds it by interrupt().
-  Task<std::optional<AgentFailure>> start(AuditEvent created);
+  Task<std::optional<Failure>> start(AuditEvent created);
   // Makes a start() under way fail soon.
   void interrupt();
   bool has_place() const { return place_ && place_->is_granted(); }
@@ -103,14 +103,14 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   void drop_waiting(std::shared_ptr<LiveTurn> turn, TurnStop reason);
   Task<void> work();
   Task<void> run(std::shared_ptr<LiveTurn> turn);
-  Task<std::optional<AgentFailure>> prepare(std::shared_ptr<LiveTurn> turn);
-  Task<std::optional<AgentFailure>> start_agent(std::optional<AuditEvent> created);
-  Task<std::optional<AgentFailure>> take_place();
-  Task<std::optional<AgentFailure>> open_agent(std::optional<AuditEvent> created,
-                                               std::shared_ptr<SessionAgent> agent);
+  Task<std::optional<Failure>> prepare(std::shared_ptr<LiveTurn> turn);
+  Task<std::optional<Failure>> start_agent(std::optional<AuditEvent> created);
+  Task<std::optional<Failure>> take_place();
+  Task<std::optional<Failure>> open_agent(std::optional<AuditEvent> created,
+                                          std::shared_ptr<SessionAgent> agent);
   Task<void> await_end(std::shared_ptr<LiveTurn> turn);
   // Ends the turn and writes that down; after it, settle() answers when it is committed.
-  void conclude(LiveTurn& turn, std::optional<TurnEnd> end, std::optional<AgentFailure> failure);
+  void conclude(LiveTurn& turn, std::optional<TurnEnd> end, std::optional<Failure> failure);
   Task<void> settle(std::shared_ptr<LiveTurn> turn);
   Task<void> listen(std::shared_ptr<SessionAgent> agent);
   void on_events(std::vector<AgentEvent> events, bool is_early);
@@ -120,7 +120,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   void end_agent();
   Task<void> await_exit(std::shared_ptr<SessionAgent> agent, std::unique_ptr<Slot> place);
   // None for a turn that its caller has dropped: that is no failure.
-  std::optional<AgentFailure> failure_of(TurnStop reason, const LiveTurn& turn) const;
+  std::optional<Failure> failure_of(TurnStop reason, const LiveTurn& turn) const;
   void note_quiet();
 
   const House& house_;

@@ -13,15 +13,16 @@ using std::chrono::steady_clock;
 
 namespace {
 
-AgentFailure never_started() {
-  return {Errc::unavailable, "queue_timeout",
-          "No place for another agent became free in time; it is safe to try again.",
-          std::chrono::seconds(2)};
+Failure never_started() {
+  return fail_for_now(Errc::unavailable, "queue_timeout",
+                      "No place for another agent became free in time; it is safe to try again.",
+                      std::chrono::seconds(2))
+      .error();
 }
 
 }  // namespace
 
-Task<std::optional<AgentFailure>> LiveSession::start(AuditEvent created) {
+Task<std::optional<Failure>> LiveSession::start(AuditEvent created) {
   const auto self = shared_from_this();
   is_working_ = true;  // a turn that comes meanwhile waits: the row can be seen already
   auto failure = co_await start_agent(std::move(created));
@@ -44,7 +45,7 @@ void LiveSession::interrupt() {
 }
 
 // A place, a directory, a process, a conversation, a note of it in the row.
-Task<std::optional<AgentFailure>> LiveSession::start_agent(std::optional<AuditEvent> created) {
+Task<std::optional<Failure>> LiveSession::start_agent(std::optional<AuditEvent> created) {
   assert(!is_starting_ && !agent_);
   const auto self = shared_from_this();
   is_starting_ = true;
@@ -57,12 +58,11 @@ Task<std::optional<AgentFailure>> LiveSession::start_agent(std::optional<AuditEv
     auto dir = co_await deps_.dirs.make(session_.id);
     const AgentSpec* const spec = deps_.agents.find(session_.agent);
     if (!dir) {
-      failure = failure_from(dir.error());
+      failure = dir.error();
     } else if (spec == nullptr) {
-      failure = AgentFailure{Errc::unavailable,
-                             "agent_not_found",
-                             "The session's agent is not configured any more.",
-                             {}};
+      failure = fail(Errc::unavailable, "agent_not_found",
+                     "The session's agent is not configured any more.")
+                    .error();
     } else if (is_interrupted_) {
       failure = never_started();
     } else {
@@ -70,7 +70,7 @@ Task<std::optional<AgentFailure>> LiveSession::start_agent(std::optional<AuditEv
       if (started) {
         agent = std::move(*started);
       } else {
-        failure = failure_from(started.error());
+        failure = started.error();
       }
     }
   }
@@ -82,20 +82,20 @@ Task<std::optional<AgentFailure>> LiveSession::start_agent(std::optional<AuditEv
   co_return failure;
 }
 
-Task<std::optional<AgentFailure>> LiveSession::take_place() {
+Task<std::optional<Failure>> LiveSession::take_place() {
   auto entered = house_.places.enter(session_.app, std::nullopt);
-  if (!entered) co_return failure_from(entered.error());
+  if (!entered) co_return entered.error();
   place_ = std::move(*entered);
   if (!place_->is_granted()) house_.make_room();
   co_await place_->settled();
-  if (place_->is_displaced()) co_return failure_from(Pool::full().error());
+  if (place_->is_displaced()) co_return Pool::full().error();
   if (!place_->is_granted()) co_return never_started();
   if (running_) running_->has_place = true;
   co_return std::nullopt;
 }
 
-Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEvent> created,
-                                                          std::shared_ptr<SessionAgent> agent) {
+Task<std::optional<Failure>> LiveSession::open_agent(std::optional<AuditEvent> created,
+                                                     std::shared_ptr<SessionAgent> agent) {
   const SessionDir dir = deps_.dirs.of(session_.id);
   opening_ = agent.get();
   Conversation conversation{.name = session_.id,
@@ -109,14 +109,14 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
                             .mcp_servers = session_.mcp_servers,
                             .permission_mode = session_.permission_mode,
                             .cost_usd_so_far = session_.cost_usd.value_or(0)};
-  Opening opened = std::unexpected(failure_from(out_of_memory().error()));
+  Opening opened = std::unexpected(out_of_memory().error());
   try {
     opened = co_await agent->open(std::move(conversation));
   } catch (const std::bad_alloc&) {
     agent->stop();
   }
   opening_ = nullptr;
-  std::optional<AgentFailure> failure;
+  std::optional<Failure> failure;
   if (!opened) {
     failure = opened.error();
     if (running_) running_->error_tail = agent->error_tail();
@@ -125,7 +125,7 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
     const auto noted =
         co_await deps_.ledger.note_agent(session_.id, opened->agent_session_id, agent->mark(),
                                          deps_.instance_id, std::move(created));
-    if (!noted) failure = failure_from(noted.error());
+    if (!noted) failure = noted.error();
   }
   if (!failure && (is_interrupted_ || is_ending())) failure = never_started();
   if (failure) {
@@ -146,7 +146,7 @@ Task<std::optional<AgentFailure>> LiveSession::open_agent(std::optional<AuditEve
 // that it has died is worth knowing at once.
 Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
   const auto self = shared_from_this();
-  std::optional<AgentFailure> death;
+  std::optional<Failure> death;
   while (!death) {
     try {
       AgentNews news = co_await agent->next();
@@ -160,7 +160,7 @@ Task<void> LiveSession::listen(std::shared_ptr<SessionAgent> agent) {
     } catch (const std::bad_alloc&) {
       // What it has said is lost, so it cannot go on as if nothing were missing.
       if (running_) running_->forget_events();
-      death = failure_from(out_of_memory().error());
+      death = out_of_memory().error();
       break;
     }
     co_await journal_.room();
@@ -191,7 +191,7 @@ void LiveSession::on_events(std::vector<AgentEvent> events, bool is_early) {
     }
     if (turn == nullptr || !event.end) continue;
     // At once: what the agent says after it must come after it in the journal as well.
-    std::optional<AgentFailure> failure;
+    std::optional<Failure> failure;
     if (turn->stop != TurnStop::none) failure = failure_of(turn->stop, *turn);
     const bool is_lost = event.end->has_lost_conversation;
     conclude(*turn, std::move(event.end), std::move(failure));

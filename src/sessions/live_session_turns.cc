@@ -30,7 +30,8 @@ std::string with_paths(const std::vector<std::string>& paths, std::string prompt
 }
 
 std::string_view state_of(const TurnOutcome& outcome) {
-  if (outcome.failure) return outcome.failure->code == "interrupted" ? "interrupted" : "failed";
+  if (outcome.failure)
+    return outcome.failure->cause == Cause::interrupted ? "interrupted" : "failed";
   return outcome.stop_reason == "cancelled" ? "cancelled" : "done";
 }
 
@@ -72,7 +73,7 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
     try {
       agent_->begin_turn(std::move(turn->request.prompt));
     } catch (const std::bad_alloc&) {
-      failure = failure_from(out_of_memory().error());
+      failure = out_of_memory().error();
       end_agent();
     }
     if (!failure) {
@@ -87,7 +88,7 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
 }
 
 // The agent runs, and the files are where it can read them.
-Task<std::optional<AgentFailure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn) {
+Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn) {
   turn->has_place = agent_ != nullptr;
   if (!agent_) {
     auto failure = co_await start_agent(std::nullopt);
@@ -98,13 +99,13 @@ Task<std::optional<AgentFailure>> LiveSession::prepare(std::shared_ptr<LiveTurn>
   if (!turn->attachments.empty()) {
     const auto paths =
         co_await deps_.dirs.attach(session_.id, turn->index, std::move(turn->attachments));
-    if (!paths) co_return failure_from(paths.error());
+    if (!paths) co_return paths.error();
     turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));
   }
   // That it has died may be known as soon as it is listened to.
   if (!agent_) {
-    co_return AgentFailure{
-        Errc::agent_failed, "agent_exited", "The agent ended before it was asked.", {}};
+    co_return fail(Errc::agent_failed, "agent_exited", "The agent ended before it was asked.")
+        .error();
   }
   co_return std::nullopt;
 }
@@ -128,7 +129,7 @@ Task<void> LiveSession::await_end(std::shared_ptr<LiveTurn> turn) {
 }
 
 void LiveSession::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
-                           std::optional<AgentFailure> failure) {
+                           std::optional<Failure> failure) {
   if (agent_ && turn.is_begun && (failure || (end && end->failure))) {
     turn.error_tail = agent_->error_tail();
   }
@@ -170,7 +171,7 @@ Task<void> LiveSession::settle(std::shared_ptr<LiveTurn> turn) {
   note_quiet();
 }
 
-std::optional<AgentFailure> LiveSession::failure_of(TurnStop reason, const LiveTurn& turn) const {
+std::optional<Failure> LiveSession::failure_of(TurnStop reason, const LiveTurn& turn) const {
   switch (reason) {
     case TurnStop::none:
     case TurnStop::cancelled:
@@ -178,26 +179,28 @@ std::optional<AgentFailure> LiveSession::failure_of(TurnStop reason, const LiveT
       break;
     case TurnStop::timed_out:
       if (!turn.has_place) {
-        return AgentFailure{Errc::unavailable, "queue_timeout",
+        return fail_for_now(Errc::unavailable, "queue_timeout",
                             "The turn's time ended while it waited; it is safe to try again.",
-                            kQueueWait};
+                            kQueueWait)
+            .error();
       }
-      return AgentFailure{Errc::timed_out,
-                          "timeout",
-                          fmt::format("{} did not finish within {} seconds", session_.agent,
-                                      turn.request.timeout.count()),
-                          {}};
+      return fail(Errc::timed_out, "timeout",
+                  fmt::format("{} did not finish within {} seconds", session_.agent,
+                              turn.request.timeout.count()))
+          .error();
     case TurnStop::silent:
-      return AgentFailure{Errc::timed_out,
-                          "agent_stalled",
-                          fmt::format("{} said nothing within {} seconds", session_.agent,
-                                      house_.options.first_sign_max.count()),
-                          {}};
+      return fail(Errc::timed_out, "agent_stalled",
+                  fmt::format("{} said nothing within {} seconds", session_.agent,
+                              house_.options.first_sign_max.count()))
+          .error();
     case TurnStop::closed:
-      return AgentFailure{Errc::gone, "session_closed", "The session was closed.", {}};
+      return fail(Errc::gone, "session_closed", "The session was closed.").error();
     case TurnStop::shutdown:
-      return AgentFailure{Errc::unavailable, "interrupted", "The gateway is shutting down.",
-                          kTurnRestartWait};
+      return Failure{.kind = Errc::unavailable,
+                     .code = "interrupted",
+                     .message = "The gateway is shutting down.",
+                     .retry_after = kTurnRestartWait,
+                     .cause = Cause::interrupted};
   }
   return std::nullopt;
 }

@@ -30,7 +30,7 @@ std::string joined(const std::vector<std::string>& events, std::size_t bytes) {
   return out;
 }
 
-std::string stop_reason_of(const AgentFailure& failure) {
+std::string stop_reason_of(const Failure& failure) {
   return failure.kind == Errc::timed_out ? "timeout" : "error";
 }
 
@@ -101,8 +101,7 @@ Task<void> LiveTurn::wait() {
   while (!is_answered_) co_await answered_.async_wait(kAwait);
 }
 
-const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end,
-                                      std::optional<AgentFailure> failure) {
+const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<Failure> failure) {
   is_over_ = true;
   TurnOutcome& outcome = outcome_;
   outcome.turn_index = index;

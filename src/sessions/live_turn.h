@@ -48,7 +48,7 @@ class LiveTurn {
   std::size_t held_bytes() const;
 
   // Decides how it ended, once: by the agent's own word, or by `failure`, which beats it.
-  const TurnOutcome& conclude(std::optional<TurnEnd> end, std::optional<AgentFailure> failure);
+  const TurnOutcome& conclude(std::optional<TurnEnd> end, std::optional<Failure> failure);
   bool is_over() const { return is_over_; }
   TurnOutcome take_outcome() { return std::move(outcome_); }
 

@@ -196,7 +196,7 @@ Async<void> SessionJournal::committed() {
   if (*is_late && !failure_) {
     failure_ = ledger_stalled("the session's last events are on their way").error();
   }
-  co_return std::unexpected(failure_.value_or(Error{}));
+  co_return std::unexpected(failure_.value_or(Failure{}));
 }
 
 Task<void> SessionJournal::room() {

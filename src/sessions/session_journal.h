@@ -62,7 +62,7 @@ class SessionJournal {
   // With what is in the ledger's hands and not committed.
   std::size_t waiting_bytes() const { return waiting_.bytes + writing_bytes_; }
   // Why the last attempt failed; none: it went well.
-  const std::optional<Error>& failure() const { return failure_; }
+  const std::optional<Failure>& failure() const { return failure_; }
   Task<void> idle();
   // Tries once more at most what the ledger does not take.
   void give_up();
@@ -93,11 +93,11 @@ class SessionJournal {
   const std::string app_;
   std::int64_t last_event_id_;
   Waiting waiting_;
-  std::size_t writing_bytes_ = 0;  // of the batch that is being written
-  std::uint64_t given_ = 0;        // how many things were handed in
-  std::uint64_t committed_ = 0;    // how many of them are in the ledger
-  std::uint64_t attempts_ = 0;     // to write, whatever came of them
-  std::optional<Error> failure_;   // of the last attempt
+  std::size_t writing_bytes_ = 0;   // of the batch that is being written
+  std::uint64_t given_ = 0;         // how many things were handed in
+  std::uint64_t committed_ = 0;     // how many of them are in the ledger
+  std::uint64_t attempts_ = 0;      // to write, whatever came of them
+  std::optional<Failure> failure_;  // of the last attempt
   bool is_writing_ = false;
   bool gives_up_ = false;
   bool is_lost_ = false;  // it gave up: nothing is kept any more

@@ -19,21 +19,17 @@ namespace {
 constexpr std::size_t kPlaceQueueMax = 1'024;  // starts of agents that wait for a place
 constexpr std::chrono::seconds kRestartWait{5};
 
-std::unexpected<Error> shutting_down() {
+std::unexpected<Failure> shutting_down() {
   return fail_for_now(Errc::unavailable, "interrupted", "The gateway is shutting down.",
                       kRestartWait);
 }
 
-std::unexpected<Error> not_found() {
+std::unexpected<Failure> not_found() {
   return fail(Errc::not_found, "session_not_found", "There is no such session.");
 }
 
-std::unexpected<Error> closed() {
+std::unexpected<Failure> closed() {
   return fail(Errc::gone, "session_closed", "The session is closed.");
-}
-
-std::unexpected<Error> error_from(const AgentFailure& failure) {
-  return fail_for_now(failure.kind, failure.code, failure.sentence, failure.retry_after);
 }
 
 AuditEvent creation(const Session& session, TimePoint now) {
@@ -153,7 +149,7 @@ Async<void> Sessions::start_first(Entry live, HangUp* hang_up) {
   const auto failure = co_await live->start(creation(live->session(), deps_.clock.now()));
   if (failure && is_stopping_) co_return shutting_down();
   if (failure && live->is_ending()) co_return closed();
-  if (failure) co_return error_from(*failure);
+  if (failure) co_return std::unexpected(*failure);
   if (hang_up != nullptr && hang_up->has_happened()) {
     co_return fail(Errc::gone, "cancelled", "The caller hung up before the session was made.");
   }

@@ -5,11 +5,11 @@
 namespace clawdforge {
 namespace {
 
-void append_failure(std::string& out, const TurnOutcome& outcome, const AgentFailure& failure) {
-  append_member(out, "error", failure.sentence);
+void append_failure(std::string& out, const TurnOutcome& outcome, const Failure& failure) {
+  append_member(out, "error", failure.message);
   append_member(out, "stderr", outcome.error_tail);
   append_member(out, "code", failure.code);
-  append_member(out, "detail", failure.sentence);
+  append_member(out, "detail", failure.message);
 }
 
 void append_success(std::string& out, const TurnOutcome& outcome) {

@@ -24,8 +24,8 @@ struct TurnRequest {
 
 struct TurnOutcome {
   std::int64_t turn_index = 0;
-  std::optional<AgentFailure> failure;  // none: it went well
-  std::string events = "[]";            // JSON text of an array, in the format asked for
+  std::optional<Failure> failure;  // none: it went well
+  std::string events = "[]";       // JSON text of an array, in the format asked for
   bool is_events_truncated = false;
   std::string text;
   bool is_text_truncated = false;

@@ -18,8 +18,9 @@ constexpr std::int64_t kLeftOverTurnsMax = 500;  // read in one step
 SessionWrite interruption_of(const UnfinishedTurn& turn, TimePoint now) {
   TurnOutcome outcome;
   outcome.turn_index = turn.index;
-  outcome.failure = AgentFailure{
-      Errc::unavailable, "interrupted", "The gateway ended while the turn was under way.", {}};
+  outcome.failure =
+      fail(Errc::unavailable, "interrupted", "The gateway ended while the turn was under way.")
+          .error();
   outcome.stop_reason = "error";
   outcome.duration = std::max(now - turn.started_at, std::chrono::milliseconds(0));
   const Event event{.id = turn.last_event_id + 1,

@@ -71,10 +71,10 @@ void check_message(const AcpMessage& message) {
   if (message.error) {
     AgentSpec spec;
     spec.name = "x";
-    const AgentFailure failure = failure_of(*message.error, spec, 1759400000, {});
-    require(!failure.code.empty() && !failure.sentence.contains('\n'));
-    require(valid_utf8(failure.sentence) == failure.sentence);
-    require(failure.sentence.size() <= 4 * kSentenceCharactersMax);
+    const Failure failure = failure_of(*message.error, spec, 1759400000, {});
+    require(!failure.code.empty() && !failure.message.contains('\n'));
+    require(valid_utf8(failure.message) == failure.message);
+    require(failure.message.size() <= 4 * kSentenceCharactersMax);
   }
 }
 

@@ -29,11 +29,11 @@ std::optional<CliResult> read(std::string_view output, std::size_t piece_size) {
   return reader.result();
 }
 
-void check_sentence(const AgentFailure& failure) {
+void check_sentence(const Failure& failure) {
   require(!failure.code.empty() && failure.retry_after.count() >= 0);
-  require(valid_utf8(failure.sentence) == failure.sentence);
-  require(failure.sentence.find('\n') == std::string::npos);
-  require(std::ranges::count_if(failure.sentence, [](char c) {
+  require(valid_utf8(failure.message) == failure.message);
+  require(failure.message.find('\n') == std::string::npos);
+  require(std::ranges::count_if(failure.message, [](char c) {
             return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
           }) <= static_cast<std::ptrdiff_t>(kSentenceCharactersMax));
 }

@@ -19,7 +19,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-void require_good_refusal(const Error& error) {
+void require_good_refusal(const Failure& error) {
   const Response response = problem(error, "id");
   json::error_code broken;
   json::parse(response.body, broken);

@@ -49,10 +49,10 @@ class AcpAgent final : public SessionAgent {
   std::string error_tail() const override { return pipe_.error_tail(); }
 
  private:
-  using Answer = std::expected<AcpMessage, AgentFailure>;   // maybe a JSON-RPC error
-  using Answered = std::expected<AcpResult, AgentFailure>;  // a result
-  using Chosen = std::expected<bool, AgentFailure>;
-  using Step = std::optional<AgentFailure>;  // none: it went well
+  using Answer = std::expected<AcpMessage, Failure>;   // maybe a JSON-RPC error
+  using Answered = std::expected<AcpResult, Failure>;  // a result
+  using Chosen = std::expected<bool, Failure>;
+  using Step = std::optional<Failure>;  // none: it went well
 
   // acp_open.cc: the steps of open(), each a request and its answer.
   Task<Step> open_in_steps();
@@ -70,7 +70,7 @@ class AcpAgent final : public SessionAgent {
   // The agent takes no system prompt: it goes in front of the first prompt.
   bool has_system_to_say() const { return !conversation_.system.empty() && !dialect_.takes_system; }
   const AcpOption* option_of(std::string_view category, std::string_view id) const;
-  AgentFailure failure_of_error(const AcpError& error) const;
+  Failure failure_of_error(const AcpError& error) const;
 
   // acp_agent.cc: reading, and what a message means.
   Task<bool> read_more();
@@ -107,7 +107,7 @@ class AcpAgent final : public SessionAgent {
   std::size_t early_bytes_ = 0;
   GaugeShare early_shown_;
   std::size_t skipped_lines_ = 0;
-  std::optional<AgentFailure> death_;
+  std::optional<Failure> death_;
 };
 
 }  // namespace clawdforge

@@ -26,7 +26,7 @@ def prompt(m):
 on["session/prompt"] = prompt
 )py");
   const auto opened = open();
-  ASSERT_TRUE(opened) << opened.error().sentence;
+  ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_EQ(opened->agent_session_id, "s1");
   EXPECT_EQ(opened->version, "9.9");
   EXPECT_FALSE(opened->is_loaded);
@@ -140,7 +140,7 @@ on[")py" + method +
     ASSERT_FALSE(opened) << method;
     EXPECT_EQ(opened.error().kind, Errc::unavailable);
     EXPECT_EQ(opened.error().code, "agent_not_logged_in");
-    EXPECT_EQ(opened.error().sentence, "Log in.");
+    EXPECT_EQ(opened.error().message, "Log in.");
   }
   start(R"py(on["session/prompt"] = lambda m: fault(m, -32000, "Authentication required"))py");
   ASSERT_TRUE(open());
@@ -164,17 +164,17 @@ on["session/load"] = lambda m: reply(m, more)
     ASSERT_FALSE(opened) << method;
     EXPECT_EQ(opened.error().kind, Errc::agent_failed);
     EXPECT_EQ(opened.error().code, "agent_exited");
-    EXPECT_EQ(opened.error().sentence, "scripted exited with code 7.");
+    EXPECT_EQ(opened.error().message, "scripted exited with code 7.");
   }
   start("on['session/new'] = lambda m: os.kill(os.getpid(), signal.SIGKILL)\n");
-  EXPECT_EQ(open().error().sentence, "scripted was ended by signal 9.");
+  EXPECT_EQ(open().error().message, "scripted was ended by signal 9.");
 
   start("on['session/prompt'] = lambda m: (text('half'), sys.exit(3))\n");
   ASSERT_TRUE(open());
   const Turn held = turn();
   EXPECT_EQ(held.text, "half");
   EXPECT_FALSE(held.end);
-  EXPECT_EQ(held.death.value().sentence, "scripted exited with code 3.");
+  EXPECT_EQ(held.death.value().message, "scripted exited with code 3.");
   EXPECT_EQ(next().death.value().code, "agent_exited");
 }
 
@@ -240,7 +240,7 @@ TEST_F(AcpAgentTest, TellsThatItsProgramIsNotThere) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, Errc::unavailable);
   EXPECT_EQ(opened.error().code, "agent_not_found");
-  EXPECT_EQ(opened.error().sentence, "Install it.");
+  EXPECT_EQ(opened.error().message, "Install it.");
 }
 
 TEST_F(AcpAgentTest, SkipsAndCountsWhatIsNoMessage) {
@@ -416,7 +416,7 @@ on["session/prompt"] = prompt
   const Turn limited = turn("limit");
   EXPECT_EQ(limited.end.value().failure.value().code, "account_limit");
   EXPECT_EQ(limited.end->failure->kind, Errc::over_quota);
-  EXPECT_EQ(limited.end->failure->sentence, "Too many");
+  EXPECT_EQ(limited.end->failure->message, "Too many");
   EXPECT_EQ(limited.events.size(), 1U);
   EXPECT_EQ(turn("odd").end.value().failure.value().code, "agent_nonsense");
   EXPECT_EQ(turn("fine").text, "echo: fine");
@@ -504,7 +504,7 @@ TEST_F(AcpAgentTest, ReturnsSoonWhenItIsStopped) {
       EXPECT_EQ(turn().death.value().code, "agent_exited");
     } else {
       EXPECT_EQ(opened.error().code, "agent_exited");
-      EXPECT_EQ(opened.error().sentence, "scripted was ended.");
+      EXPECT_EQ(opened.error().message, "scripted was ended.");
     }
     end_agent();
     EXPECT_EQ(group.size(), 0U);

@@ -32,8 +32,8 @@ std::string_view without_preface(std::string_view message) {
 
 }  // namespace
 
-AgentFailure failure_of(const AcpError& error, const AgentSpec& spec,
-                        std::optional<std::int64_t> now, const std::vector<std::string>& secrets) {
+Failure failure_of(const AcpError& error, const AgentSpec& spec, std::optional<std::int64_t> now,
+                   const std::vector<std::string>& secrets) {
   CliResult said;
   said.is_error = true;
   said.text = without_preface(error.message);
@@ -42,28 +42,27 @@ AgentFailure failure_of(const AcpError& error, const AgentSpec& spec,
     if (error.kind == kind) said.api_status = status;
   }
   if (error.code == kAcpNotLoggedIn) said.api_status = 401;
-  AgentFailure failure = failure_of(said, now.value_or(0), secrets);
+  Failure failure = failure_of(said, now.value_or(0), secrets);
   if (!now) failure.retry_after = {};
-  if (failure.code == "agent_not_logged_in" && !spec.login_hint.empty()) {
-    failure.sentence = spec.login_hint;
+  if (failure.cause == Cause::login && !spec.login_hint.empty()) {
+    failure.message = spec.login_hint;
   }
   return failure;
 }
 
-AgentFailure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status) {
-  AgentFailure failure{
-      .kind = Errc::agent_failed, .code = "agent_exited", .sentence = {}, .retry_after = {}};
+Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status) {
+  Failure failure{.kind = Errc::agent_failed, .code = "agent_exited", .cause = Cause::agent_exited};
   if (!status) {
-    failure.sentence = fmt::format("{} was ended.", spec.name);
+    failure.message = fmt::format("{} was ended.", spec.name);
   } else if (std::holds_alternative<NotStarted>(*status)) {
     failure = failure_of(spec.name, SilentEnd{.status = *status, .error_tail = {}});
-    if (failure.code == "agent_missing") failure = not_found(spec);
+    if (failure.cause == Cause::agent_missing) failure = not_found(spec);
   } else if (const auto* exited = std::get_if<Exited>(&*status)) {
-    failure.sentence = fmt::format("{} exited with code {}.", spec.name, exited->code);
+    failure.message = fmt::format("{} exited with code {}.", spec.name, exited->code);
   } else if (const auto* signaled = std::get_if<Signaled>(&*status)) {
-    failure.sentence = fmt::format("{} was ended by signal {}.", spec.name, signaled->number);
+    failure.message = fmt::format("{} was ended by signal {}.", spec.name, signaled->number);
   } else {
-    failure.sentence = fmt::format("{} ended in an unknown way.", spec.name);
+    failure.message = fmt::format("{} ended in an unknown way.", spec.name);
   }
   return failure;
 }
@@ -72,23 +71,21 @@ bool is_conversation_lost(const AcpError& error) {
   return error.code == kAcpNotFound || error.message.contains("process exited unexpectedly");
 }
 
-AgentFailure not_found(const AgentSpec& spec) {
+Failure not_found(const AgentSpec& spec) {
   return {.kind = Errc::unavailable,
           .code = "agent_not_found",
-          .sentence = spec.install_hint.empty()
-                          ? fmt::format("The program of the agent {} is not there.", spec.name)
-                          : spec.install_hint,
-          .retry_after = {}};
+          .message = spec.install_hint.empty()
+                         ? fmt::format("The program of the agent {} is not there.", spec.name)
+                         : spec.install_hint};
 }
 
-AgentFailure unknown_model(const AgentSpec& spec, const std::string& model,
-                           const std::vector<std::string>& known) {
+Failure unknown_model(const AgentSpec& spec, const std::string& model,
+                      const std::vector<std::string>& known) {
   std::string sentence = fmt::format("{} does not know the model {}.", spec.name, model);
   if (!known.empty()) sentence += fmt::format(" It knows: {}.", fmt::join(known, ", "));
   return {.kind = Errc::invalid,
           .code = "unknown_model",
-          .sentence = masked_line(sentence, kSentenceCharactersMax),
-          .retry_after = {}};
+          .message = masked_line(sentence, kSentenceCharactersMax)};
 }
 
 }  // namespace clawdforge

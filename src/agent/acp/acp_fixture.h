@@ -124,7 +124,7 @@ class AcpTest : public testing::Test {
     std::vector<AgentEvent> events;
     std::string text;
     std::optional<TurnEnd> end;
-    std::optional<AgentFailure> death;
+    std::optional<Failure> death;
     std::size_t skipped_lines = 0;
   };
   Turn turn(const std::string& prompt = "hello") {

@@ -27,7 +27,7 @@ Task<Opening> AcpAgent::open(Conversation conversation) {
                    .version = abilities_.agent_version};
 }
 
-AgentFailure AcpAgent::failure_of_error(const AcpError& error) const {
+Failure AcpAgent::failure_of_error(const AcpError& error) const {
   return failure_of(error, setup_.spec, setup_.now(), setup_.secrets);
 }
 
@@ -109,10 +109,9 @@ Task<AcpAgent::Step> AcpAgent::load_or_begin() {
   const std::string id = std::exchange(conversation_.agent_session_id, {});
   auto params = session_params(conversation_, dialect_, id);
   if (!params) {
-    co_return AgentFailure{.kind = Errc::invalid,
-                           .code = "invalid_mcp_servers",
-                           .sentence = "The MCP servers are no list.",
-                           .retry_after = {}};
+    co_return Failure{.kind = Errc::invalid,
+                      .code = "invalid_mcp_servers",
+                      .message = "The MCP servers are no list."};
   }
   if (id.empty() || !(abilities_.can_resume || abilities_.can_load)) {
     co_return co_await begin_anew();
@@ -202,11 +201,10 @@ Task<AcpAgent::Step> AcpAgent::choose_model() {
   if (model.empty()) co_return std::nullopt;
   const AcpOption* option = option_of("model", "model");
   if (option == nullptr) {
-    co_return AgentFailure{
+    co_return Failure{
         .kind = Errc::invalid,
         .code = "model_not_supported",
-        .sentence = fmt::format("{} does not let its model be chosen.", setup_.spec.name),
-        .retry_after = {}};
+        .message = fmt::format("{} does not let its model be chosen.", setup_.spec.name)};
   }
   const std::vector<std::string> known = option->values;
   auto chosen = co_await choose("model", "model", model);
@@ -221,12 +219,10 @@ Task<AcpAgent::Step> AcpAgent::choose_effort() {
   auto chosen = co_await choose("thought_level", "effort", conversation_.effort);
   if (!chosen) co_return std::move(chosen.error());
   if (*chosen) co_return std::nullopt;
-  co_return AgentFailure{
-      .kind = Errc::invalid,
-      .code = "effort_not_supported",
-      .sentence =
-          fmt::format("{} cannot be told this effort, or not with this model.", setup_.spec.name),
-      .retry_after = {}};
+  co_return Failure{.kind = Errc::invalid,
+                    .code = "effort_not_supported",
+                    .message = fmt::format("{} cannot be told this effort, or not with this model.",
+                                           setup_.spec.name)};
 }
 
 }  // namespace clawdforge

@@ -36,7 +36,7 @@ TEST_F(AcpOpenTest, ChoosesTheModelAndThenTheEffort) {
   conversation.model = "m2";
   conversation.effort = "high";
   const auto opened = open(conversation);
-  ASSERT_TRUE(opened) << opened.error().sentence;
+  ASSERT_TRUE(opened) << opened.error().message;
   EXPECT_THAT(log(), HasSubstr(R"("configId":"the-model","value":"m2")"));
   EXPECT_THAT(log(), HasSubstr(R"("configId":"think","value":"high")"));
 }
@@ -80,7 +80,7 @@ on["session/set_config_option"] = lambda m: reply(m, more)
     ASSERT_FALSE(opened) << one.model << one.effort;
     EXPECT_EQ(opened.error().kind, Errc::invalid);
     EXPECT_EQ(opened.error().code, one.code);
-    if (one.sentence != nullptr) EXPECT_EQ(opened.error().sentence, one.sentence);
+    if (one.sentence != nullptr) EXPECT_EQ(opened.error().message, one.sentence);
   }
 }
 
@@ -237,10 +237,10 @@ TEST(AcpFailure, TellsTheKindsOfErrorApart) {
   spec.name = "x";
   spec.login_hint = "Log in.";
   for (const Case& one : cases) {
-    const AgentFailure failure = failure_of(one.error, spec, std::nullopt, {});
+    const Failure failure = failure_of(one.error, spec, std::nullopt, {});
     EXPECT_EQ(failure.kind, one.kind) << one.error.message;
     EXPECT_EQ(failure.code, one.code) << one.error.message;
-    EXPECT_EQ(failure.sentence, one.sentence);
+    EXPECT_EQ(failure.message, one.sentence);
     EXPECT_EQ(failure.retry_after.count(), 0);
   }
   const AcpError limit{-32603, "Claude AI usage limit reached|1759401000", "rate_limit"};

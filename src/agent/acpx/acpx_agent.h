@@ -51,7 +51,7 @@ class AcpxAgent final : public SessionAgent {
   std::string error_tail() const override { return pipe_.error_tail(); }
 
  private:
-  using Step = std::optional<AgentFailure>;
+  using Step = std::optional<Failure>;
   enum class Verb { control, prompt, cancel };
   // One acpx process.
   struct Operation {
@@ -63,7 +63,7 @@ class AcpxAgent final : public SessionAgent {
     std::optional<AcpxAnswer> answer;  // of anything else
     std::optional<ExitStatus> status;
   };
-  using Answered = std::expected<AcpxAnswer, AgentFailure>;
+  using Answered = std::expected<AcpxAnswer, Failure>;
 
   // acpx_open.cc
   Task<Step> open_in_steps();
@@ -106,7 +106,7 @@ class AcpxAgent final : public SessionAgent {
 
   std::optional<Timer> close_limit_;  // while acpx closes its session
   bool is_finishing_ = false;
-  std::optional<AgentFailure> death_;
+  std::optional<Failure> death_;
 };
 
 }  // namespace clawdforge

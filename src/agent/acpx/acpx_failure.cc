@@ -31,11 +31,10 @@ constexpr std::array<Kind, 7> kKinds = {{
     {"AGENT_STARTUP_FAILED", Errc::agent_failed, "agent_exited", "ended while it was started."},
 }};
 
-AgentFailure failure_from(const Kind& kind, const AgentSpec& spec) {
+Failure failure_from(const Kind& kind, const AgentSpec& spec) {
   return {.kind = kind.kind,
           .code = kind.code,
-          .sentence = fmt::format("{} {}", spec.name, kind.sentence),
-          .retry_after = {}};
+          .message = fmt::format("{} {}", spec.name, kind.sentence)};
 }
 
 const Kind* kind_of(std::string_view word) {
@@ -79,8 +78,8 @@ std::vector<std::string> models_in(std::string_view message) {
 
 }  // namespace
 
-AgentFailure failure_of(const AcpxFault& fault, const AgentSpec& spec,
-                        std::optional<std::int64_t> now, const std::vector<std::string>& secrets) {
+Failure failure_of(const AcpxFault& fault, const AgentSpec& spec, std::optional<std::int64_t> now,
+                   const std::vector<std::string>& secrets) {
   AcpError said{.code = fault.code, .message = fault.message, .kind = {}};
   if (fault.detail_code == "AUTH_REQUIRED") said.code = kAcpNotLoggedIn;
   if (said.code == kAcpNotLoggedIn) return failure_of(said, spec, now, secrets);
@@ -88,38 +87,36 @@ AgentFailure failure_of(const AcpxFault& fault, const AgentSpec& spec,
   // The time-out of a prompt comes with a detail of the queue: the first word is the cause.
   if (const Kind* kind = kind_of(fault.acpx_code)) return failure_from(*kind, spec);
   if (const Kind* kind = kind_of(fault.detail_code)) return failure_from(*kind, spec);
-  AgentFailure failure = failure_of(said, spec, now, secrets);
+  Failure failure = failure_of(said, spec, now, secrets);
   if (fault.detail_code.starts_with("QUEUE_") && failure.code == "agent_error") {
     failure.code = "acpx_queue";
   }
   return failure;
 }
 
-AgentFailure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status) {
+Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status) {
   const auto* exited = std::get_if<Exited>(&status);
   if (exited != nullptr && exited->code == 0) {
     return {.kind = Errc::agent_failed,
             .code = "agent_nonsense",
-            .sentence = fmt::format("acpx ended well without the end of {}'s turn.", spec.name),
-            .retry_after = {}};
+            .message = fmt::format("acpx ended well without the end of {}'s turn.", spec.name)};
   }
   const Kind* kind = exited == nullptr ? nullptr : kind_of(word_for(exited->code));
   if (kind != nullptr) return failure_from(*kind, spec);
-  AgentFailure failure = failure_of_end(spec, status);
-  if (failure.code == "agent_exited") failure.sentence = "acpx for " + failure.sentence;
+  Failure failure = failure_of_end(spec, status);
+  if (failure.code == "agent_exited") failure.message = "acpx for " + failure.message;
   return failure;
 }
 
-std::optional<AgentFailure> model_failure(const AcpxFault& fault, const AgentSpec& spec,
-                                          const std::string& model) {
+std::optional<Failure> model_failure(const AcpxFault& fault, const AgentSpec& spec,
+                                     const std::string& model) {
   if (model.empty() || !fault.message.contains("--model")) return std::nullopt;
   if (fault.message.contains("did not advertise that model")) {
     return unknown_model(spec, model, models_in(fault.message));
   }
-  return AgentFailure{.kind = Errc::invalid,
-                      .code = "model_not_supported",
-                      .sentence = fmt::format("{} does not let its model be chosen.", spec.name),
-                      .retry_after = {}};
+  return Failure{.kind = Errc::invalid,
+                 .code = "model_not_supported",
+                 .message = fmt::format("{} does not let its model be chosen.", spec.name)};
 }
 
 }  // namespace clawdforge

@@ -16,14 +16,14 @@ namespace clawdforge {
 
 // By its own words. Secrets are masked. Without `now`, in Unix seconds, the end of a limit
 // is not known.
-AgentFailure failure_of(const AcpxFault& fault, const AgentSpec& spec,
-                        std::optional<std::int64_t> now, const std::vector<std::string>& secrets);
+Failure failure_of(const AcpxFault& fault, const AgentSpec& spec, std::optional<std::int64_t> now,
+                   const std::vector<std::string>& secrets);
 
 // It ended without a word that counts, whatever its exit code.
-AgentFailure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status);
+Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status);
 
 // Why the model was not chosen; none: that is not what the fault is about.
-std::optional<AgentFailure> model_failure(const AcpxFault& fault, const AgentSpec& spec,
-                                          const std::string& model);
+std::optional<Failure> model_failure(const AcpxFault& fault, const AgentSpec& spec,
+                                     const std::string& model);
 
 }  // namespace clawdforge

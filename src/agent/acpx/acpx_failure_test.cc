@@ -18,8 +18,8 @@ AgentSpec spec() {
   return spec;
 }
 
-AgentFailure of(std::int64_t code, std::string acpx_code, std::string detail,
-                std::string message = "It failed at sk-ant-12345678.") {
+Failure of(std::int64_t code, std::string acpx_code, std::string detail,
+           std::string message = "It failed at sk-ant-12345678.") {
   return failure_of(AcpxFault{.code = code,
                               .message = std::move(message),
                               .acpx_code = std::move(acpx_code),
@@ -29,10 +29,10 @@ AgentFailure of(std::int64_t code, std::string acpx_code, std::string detail,
 
 TEST(AcpxFailure, TellsThemApart) {
   EXPECT_EQ(of(-32000, "RUNTIME", "AUTH_REQUIRED").code, "agent_not_logged_in");
-  EXPECT_EQ(of(-32000, "RUNTIME", "AUTH_REQUIRED").sentence, "Log in.");
+  EXPECT_EQ(of(-32000, "RUNTIME", "AUTH_REQUIRED").message, "Log in.");
   EXPECT_EQ(of(-32603, "RUNTIME", "AUTH_REQUIRED").kind, Errc::unavailable);
   EXPECT_EQ(of(-32603, "RUNTIME", "AGENT_SPAWN_ENOENT").code, "agent_not_found");
-  EXPECT_EQ(of(-32603, "RUNTIME", "AGENT_SPAWN_ENOENT").sentence, "Install it.");
+  EXPECT_EQ(of(-32603, "RUNTIME", "AGENT_SPAWN_ENOENT").message, "Install it.");
   EXPECT_EQ(of(-32603, "RUNTIME", "AGENT_DISCONNECTED").code, "agent_exited");
   EXPECT_EQ(of(-32603, "RUNTIME", "AGENT_STARTUP_FAILED").code, "agent_exited");
   EXPECT_EQ(of(-32070, "TIMEOUT", "QUEUE_RUNTIME_PROMPT_FAILED").code, "acpx_timeout");
@@ -45,8 +45,8 @@ TEST(AcpxFailure, TellsThemApart) {
 }
 
 TEST(AcpxFailure, KeepsSecretsAndPathsOfItsOwnSentencesOut) {
-  EXPECT_THAT(of(-32603, "RUNTIME", "").sentence, testing::Not(HasSubstr("sk-ant-1234")));
-  EXPECT_THAT(of(-32002, "NO_SESSION", "", "No session for /home/me").sentence,
+  EXPECT_THAT(of(-32603, "RUNTIME", "").message, testing::Not(HasSubstr("sk-ant-1234")));
+  EXPECT_THAT(of(-32002, "NO_SESSION", "", "No session for /home/me").message,
               testing::Not(HasSubstr("/home")));
 }
 
@@ -57,8 +57,8 @@ TEST(AcpxFailure, AnEndWithoutAWordIsNoSuccess) {
   EXPECT_EQ(failure_of_acpx(spec(), Exited{4}).code, "acpx_no_session");
   EXPECT_EQ(failure_of_acpx(spec(), Exited{5}).code, "acpx_permission");
   EXPECT_EQ(failure_of_acpx(spec(), Exited{1}).code, "agent_exited");
-  EXPECT_THAT(failure_of_acpx(spec(), Exited{1}).sentence, HasSubstr("acpx for codex"));
-  EXPECT_THAT(failure_of_acpx(spec(), Signaled{9}).sentence, HasSubstr("signal 9"));
+  EXPECT_THAT(failure_of_acpx(spec(), Exited{1}).message, HasSubstr("acpx for codex"));
+  EXPECT_THAT(failure_of_acpx(spec(), Signaled{9}).message, HasSubstr("signal 9"));
   EXPECT_EQ(failure_of_acpx(spec(), NotStarted{ENOENT}).code, "agent_not_found");
 }
 
@@ -74,7 +74,7 @@ TEST(AcpxFailure, AModelThatIsNotTakenIsTheCallersMistake) {
       "m3");
   ASSERT_TRUE(unknown);
   EXPECT_EQ(unknown->code, "unknown_model");
-  EXPECT_THAT(unknown->sentence, HasSubstr("m1, m2"));
+  EXPECT_THAT(unknown->message, HasSubstr("m1, m2"));
   const auto deaf =
       about("Cannot apply --model \"m3\": the ACP agent did not advertise model support.", "m3");
   ASSERT_TRUE(deaf);

@@ -63,12 +63,11 @@ Task<AcpxAgent::Step> AcpxAgent::open_session() {
 // acpx remembers it, and tells it to the agent again whenever it starts it. Not so with a
 // model: after it has told that, it takes the agent's usual effort for the wanted one.
 Task<AcpxAgent::Step> AcpxAgent::choose_effort() {
-  const AgentFailure not_supported{
+  const Failure not_supported{
       .kind = Errc::invalid,
       .code = "effort_not_supported",
-      .sentence =
-          fmt::format("{} cannot be told this effort, or not with this model.", setup_.spec.name),
-      .retry_after = {}};
+      .message =
+          fmt::format("{} cannot be told this effort, or not with this model.", setup_.spec.name)};
   if (!call_.conversation.model.empty()) co_return not_supported;
   auto record = co_await ask(acpx_show(call_));
   if (!record) co_return std::move(record.error());
@@ -81,7 +80,7 @@ Task<AcpxAgent::Step> AcpxAgent::choose_effort() {
   if (!answer) co_return std::move(answer.error());
   const auto& fault = answer->fault;
   if (!fault) co_return std::nullopt;
-  AgentFailure failure = failure_of(*fault, setup_.spec, setup_.now(), setup_.secrets);
+  Failure failure = failure_of(*fault, setup_.spec, setup_.now(), setup_.secrets);
   co_return failure.code == "agent_error" ? not_supported : failure;
 }
 

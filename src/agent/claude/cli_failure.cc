@@ -16,14 +16,15 @@ namespace {
 struct Kind {
   Errc kind;
   std::string_view code;
+  Cause cause = Cause::agent_said_so;
 };
 
 constexpr Kind kPromptTooLong{Errc::too_large, "prompt_too_long"};
 constexpr Kind kUnknownModel{Errc::invalid, "unknown_model"};
-constexpr Kind kAccountLimit{Errc::over_quota, "account_limit"};
-constexpr Kind kNotLoggedIn{Errc::unavailable, "agent_not_logged_in"};
+constexpr Kind kAccountLimit{Errc::over_quota, "account_limit", Cause::account_limit};
+constexpr Kind kNotLoggedIn{Errc::unavailable, "agent_not_logged_in", Cause::login};
 constexpr Kind kApiOverloaded{Errc::agent_failed, "api_overloaded"};
-constexpr Kind kApiUnreachable{Errc::agent_failed, "api_unreachable"};
+constexpr Kind kApiUnreachable{Errc::agent_failed, "api_unreachable", Cause::other};
 constexpr Kind kApiError{Errc::agent_failed, "api_error"};
 constexpr Kind kAgentError{Errc::agent_failed, "agent_error"};
 
@@ -101,14 +102,14 @@ std::chrono::seconds wait_for(std::string_view sentence, std::int64_t now) {
   return std::chrono::seconds(std::max(kSoon, *end - now));
 }
 
-AgentFailure no_resources() {
+Failure no_resources() {
   return {.kind = Errc::unavailable,
           .code = "no_resources",
-          .sentence = "The system refuses another process at the moment.",
+          .message = "The system refuses another process at the moment.",
           .retry_after = std::chrono::seconds(2)};
 }
 
-AgentFailure failure_to_start(const std::string& agent, int error) {
+Failure failure_to_start(const std::string& agent, int error) {
   constexpr std::array kAbsent = {ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, ELOOP, EISDIR};
   // The system has no more of something; the agent is not to blame. ENOSPC: of namespaces.
   constexpr std::array kScarce = {EAGAIN, ENOMEM, EMFILE, ENFILE, EUSERS, ENOSPC};
@@ -116,49 +117,50 @@ AgentFailure failure_to_start(const std::string& agent, int error) {
   const bool is_missing = std::ranges::find(kAbsent, error) != kAbsent.end();
   return {.kind = Errc::unavailable,
           .code = is_missing ? "agent_missing" : "agent_not_started",
-          .sentence = fmt::format("{} could not be started: {}", agent, std::strerror(error)),
-          .retry_after = {}};
+          .message = fmt::format("{} could not be started: {}", agent, std::strerror(error)),
+          .cause = is_missing ? Cause::agent_missing : Cause::other};
 }
 
 }  // namespace
 
-AgentFailure failure_of(const CliResult& result, std::int64_t now,
-                        const std::vector<std::string>& secrets) {
+Failure failure_of(const CliResult& result, std::int64_t now,
+                   const std::vector<std::string>& secrets) {
   const Kind kind = kind_of(result);
-  AgentFailure failure{.kind = kind.kind,
-                       .code = kind.code,
-                       .sentence = masked_line(result.text, kSentenceCharactersMax, secrets),
-                       .retry_after = {}};
-  if (kind.code == kAccountLimit.code) failure.retry_after = wait_for(result.text, now);
+  Failure failure{.kind = kind.kind,
+                  .code = kind.code,
+                  .message = masked_line(result.text, kSentenceCharactersMax, secrets),
+                  .cause = kind.cause};
+  if (kind.cause == Cause::account_limit) failure.retry_after = wait_for(result.text, now);
   return failure;
 }
 
-AgentFailure failure_of(const std::string& agent, const SilentEnd& end) {
+Failure failure_of(const std::string& agent, const SilentEnd& end) {
   if (const auto* not_started = std::get_if<NotStarted>(&end.status)) {
     return failure_to_start(agent, not_started->error);
   }
-  AgentFailure failure;
+  Failure failure{.kind = Errc::agent_failed, .cause = Cause::agent_exited};
   if (const auto* exited = std::get_if<Exited>(&end.status)) {
     failure.code = exited->code != 0 ? "agent_exit"
                    : end.has_output  ? "agent_nonsense"
                                      : "agent_silent";
-    failure.sentence = fmt::format("{} exit {}", agent, exited->code);
+    failure.message = fmt::format("{} exit {}", agent, exited->code);
   } else if (const auto* signaled = std::get_if<Signaled>(&end.status)) {
     failure.code = "agent_signal";
-    failure.sentence = fmt::format("{} signal {}", agent, signaled->number);
+    failure.message = fmt::format("{} signal {}", agent, signaled->number);
   } else {
     failure.code = "agent_lost";
-    failure.sentence = fmt::format("{} ended in an unknown way", agent);
+    failure.message = fmt::format("{} ended in an unknown way", agent);
   }
   if (end.is_too_large) {
     failure.code = "agent_output_too_large";
-    failure.sentence = fmt::format("{} printed more than {} MiB without a result", agent,
-                                   kResultBytesMax / (1024 * 1024));
+    failure.message = fmt::format("{} printed more than {} MiB without a result", agent,
+                                  kResultBytesMax / (1024 * 1024));
   }
   // Over ten million bytes the command line refuses the prompt on its standard error alone.
   if (end.error_tail.contains("piped stdin input exceeds")) {
     failure.kind = kPromptTooLong.kind;
     failure.code = kPromptTooLong.code;
+    failure.cause = kPromptTooLong.cause;
   }
   return failure;
 }

@@ -18,8 +18,8 @@ inline constexpr std::size_t kSentenceCharactersMax = 500;
 inline constexpr std::chrono::seconds kLimitWaitMax = std::chrono::days(31);
 
 // By what the command line itself said; `result.is_error` is true. Secrets are masked.
-AgentFailure failure_of(const CliResult& result, std::int64_t now,
-                        const std::vector<std::string>& secrets);
+Failure failure_of(const CliResult& result, std::int64_t now,
+                   const std::vector<std::string>& secrets);
 
 // How it ended without a result.
 struct SilentEnd {
@@ -28,6 +28,6 @@ struct SilentEnd {
   bool is_too_large = false;
   std::string_view error_tail;
 };
-AgentFailure failure_of(const std::string& agent, const SilentEnd& end);
+Failure failure_of(const std::string& agent, const SilentEnd& end);
 
 }  // namespace clawdforge

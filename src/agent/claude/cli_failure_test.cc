@@ -63,10 +63,10 @@ TEST(CliFailure, TellsTheRealSentencesApart) {
        "agent_error"},
   };
   for (const Told& told : all) {
-    const AgentFailure failure = failure_of(told.result, kNow, {});
+    const Failure failure = failure_of(told.result, kNow, {});
     EXPECT_EQ(failure.code, told.code) << told.result.text;
     EXPECT_EQ(failure.kind, told.kind) << told.result.text;
-    EXPECT_EQ(failure.sentence, told.result.text);
+    EXPECT_EQ(failure.message, told.result.text);
   }
 }
 
@@ -97,11 +97,11 @@ TEST(CliFailure, SaysHowLongALimitLasts) {
 }
 
 TEST(CliFailure, MasksAndBoundsTheSentence) {
-  const AgentFailure failure = failure_of(
+  const Failure failure = failure_of(
       error("API Error:\n key sk-ant-api03-abcdefgh and hunter2!! " + std::string(600, 'x')), kNow,
       {"hunter2!!"});
-  EXPECT_TRUE(failure.sentence.starts_with("API Error: key *** and *** xxx")) << failure.sentence;
-  EXPECT_EQ(failure.sentence.size(), 499 + std::string("…").size());
+  EXPECT_TRUE(failure.message.starts_with("API Error: key *** and *** xxx")) << failure.message;
+  EXPECT_EQ(failure.message.size(), 499 + std::string("…").size());
 }
 
 TEST(CliFailure, TellsSilentEndsApart) {
@@ -112,12 +112,12 @@ TEST(CliFailure, TellsSilentEndsApart) {
                                           .error_tail = "boom"});
   };
   EXPECT_EQ(told(Exited{1}).code, "agent_exit");
-  EXPECT_EQ(told(Exited{1}).sentence, "claude exit 1");
+  EXPECT_EQ(told(Exited{1}).message, "claude exit 1");
   EXPECT_EQ(told(Exited{0}, true).code, "agent_nonsense");
-  EXPECT_EQ(told(Exited{0}, true).sentence, "claude exit 0");
+  EXPECT_EQ(told(Exited{0}, true).message, "claude exit 0");
   EXPECT_EQ(told(Exited{0}).code, "agent_silent");
   EXPECT_EQ(told(Signaled{9}).code, "agent_signal");
-  EXPECT_EQ(told(Signaled{9}).sentence, "claude signal 9");
+  EXPECT_EQ(told(Signaled{9}).message, "claude signal 9");
   EXPECT_EQ(told(Unknown{}).code, "agent_lost");
   EXPECT_EQ(told(NotStarted{ENOENT}).code, "agent_missing");
   EXPECT_EQ(told(NotStarted{ENOENT}).kind, Errc::unavailable);
@@ -130,11 +130,11 @@ TEST(CliFailure, TellsSilentEndsApart) {
 TEST(CliFailure, TellsAFloodAndAPromptThatIsTooLong) {
   EXPECT_EQ(failure_of("demo", SilentEnd{Signaled{15}, true, true, ""}).code,
             "agent_output_too_large");
-  const AgentFailure failure = failure_of(
+  const Failure failure = failure_of(
       "claude", SilentEnd{Exited{1}, false, false, "Error: piped stdin input exceeds 10MB."});
   EXPECT_EQ(failure.code, "prompt_too_long");
   EXPECT_EQ(failure.kind, Errc::too_large);
-  EXPECT_EQ(failure.sentence, "claude exit 1");
+  EXPECT_EQ(failure.message, "claude exit 1");
 }
 
 }  // namespace

@@ -80,10 +80,9 @@ Task<void> AgentPipe::watch_deadline() {
     if (error || !is_opening_ || deadline_.expiry() > Timer::clock_type::now()) continue;
     end_for({.kind = Errc::timed_out,
              .code = "agent_start_timeout",
-             .sentence = fmt::format(
+             .message = fmt::format(
                  "{} did not answer within {} s while it was started.", setup_.spec.name,
-                 std::chrono::ceil<std::chrono::seconds>(setup_.start_max).count()),
-             .retry_after = {}});
+                 std::chrono::ceil<std::chrono::seconds>(setup_.start_max).count())});
     co_return;
   }
 }
@@ -127,7 +126,7 @@ Task<void> AgentPipe::wait_for_nudge() { co_await nudged_.wait(); }
 
 // Ends
 
-void AgentPipe::end_for(AgentFailure trouble) {
+void AgentPipe::end_for(Failure trouble) {
   if (!trouble_) trouble_ = std::move(trouble);
   child_->let_go();
 }
@@ -144,7 +143,7 @@ Task<void> AgentPipe::await_end() {
   ended_.notify_all();
 }
 
-Task<AgentFailure> AgentPipe::cause_of_end() {
+Task<Failure> AgentPipe::cause_of_end() {
   if (!is_ending()) co_await ended_.wait_for(kAgentWindDownMax);
   if (!is_ending()) {
     child_->let_go();

@@ -78,10 +78,10 @@ class AgentPipe {
   Task<std::optional<std::string>> read();
 
   // Its output has ended, or we have ended it: why. Waits until that is known.
-  Task<AgentFailure> cause_of_end();
+  Task<Failure> cause_of_end();
 
   // Ends the tree because of `trouble`, or because its owner wants it.
-  void end_for(AgentFailure trouble);
+  void end_for(Failure trouble);
   void stop();
   // True: ended, or about to.
   bool is_ending() const { return trouble_ || is_stopped_ || status_; }
@@ -127,7 +127,7 @@ class AgentPipe {
   bool is_opening_ = false;
   bool is_read_ = false;
   bool is_stopped_ = false;
-  std::optional<AgentFailure> trouble_;  // why we have ended it
+  std::optional<Failure> trouble_;  // why we have ended it
   std::optional<ExitStatus> status_;
 
   std::string outbox_;

@@ -106,7 +106,7 @@ Result<std::unique_ptr<SessionAgent>> Agents::start(const AgentSpec& spec, std::
   ChildPlan plan = plan_for(spec, temp_dir);
   plan.working_dir = std::move(working_dir);
   if (!is_present(spec, plan)) {
-    return fail(Errc::unavailable, "agent_not_found", not_found(spec).sentence);
+    return fail(Errc::unavailable, "agent_not_found", not_found(spec).message);
   }
   auto child = spawner_.spawn(plan);
   if (!child) return std::unexpected(std::move(child.error()));

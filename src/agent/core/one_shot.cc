@@ -102,7 +102,7 @@ Task<OneShotAnswer> OneShot::answer() {
   co_return answer;
 }
 
-Task<AgentFailure> OneShot::fail_without_result(const ResultReader* reader) {
+Task<Failure> OneShot::fail_without_result(const ResultReader* reader) {
   if (!reader->is_too_large()) {
     co_await wait_for_end(kSpeechlessMax);
   }

@@ -59,7 +59,7 @@ class OneShot {
   Task<void> await_end();
   Task<void> wait_for_end(std::chrono::milliseconds most);
   Task<void> read_result(ResultReader* reader, GaugeShare* held);
-  Task<AgentFailure> fail_without_result(const ResultReader* reader);
+  Task<Failure> fail_without_result(const ResultReader* reader);
   void note_end(OneShotAnswer& answer) const;
 
   std::unique_ptr<Child> child_;

@@ -159,12 +159,12 @@ TEST_F(OneShotTest, TellsHowTheProgramFailed) {
   const OneShotAnswer exited = ask("echo boom token=abcdefgh >&2; exit 3");
   ASSERT_TRUE(exited.failure);
   EXPECT_EQ(exited.failure->code, "agent_exit");
-  EXPECT_EQ(exited.failure->sentence, "claude exit 3");
+  EXPECT_EQ(exited.failure->message, "claude exit 3");
   EXPECT_EQ(exited.exit_code, 3);
   EXPECT_EQ(exited.error_tail, "boom token=***\n");
 
   const OneShotAnswer killed = ask("kill -9 $$");
-  EXPECT_EQ(killed.failure.value().sentence, "claude signal 9");
+  EXPECT_EQ(killed.failure.value().message, "claude signal 9");
   EXPECT_EQ(killed.exit_signal, 9);
 
   EXPECT_EQ(ask("exit 0").failure.value().code, "agent_silent");
@@ -177,7 +177,7 @@ TEST_F(OneShotTest, TellsAFailureWithAllThatWasSaidAboutIt) {
       ask(R"(echo '{"type":"result","is_error":true,"result":"Not logged in · Please run /login"}')"
           "\necho late >&2; exit 1");
   EXPECT_EQ(answer.failure.value().code, "agent_not_logged_in");
-  EXPECT_EQ(answer.failure->sentence, "Not logged in · Please run /login");
+  EXPECT_EQ(answer.failure->message, "Not logged in · Please run /login");
   EXPECT_EQ(answer.exit_code, 1);
   EXPECT_EQ(answer.error_tail, "late\n");
 }
@@ -196,7 +196,7 @@ TEST_F(OneShotTest, TellsThatTheProgramIsNotThere) {
   const OneShotAnswer answer = ask(question(), std::move(options));
   EXPECT_EQ(answer.failure.value().code, "agent_missing");
   EXPECT_EQ(answer.failure->kind, Errc::unavailable);
-  EXPECT_THAT(answer.failure->sentence, Not(HasSubstr("/")));
+  EXPECT_THAT(answer.failure->message, Not(HasSubstr("/")));
 }
 
 TEST_F(OneShotTest, MasksTheKeysItPassedOn) {

@@ -28,24 +28,13 @@ struct OneShotRequest {
   std::string temp_dir;
 };
 
-struct AgentFailure {
-  Errc kind = Errc::agent_failed;
-  std::string_view code;                // a literal, stable: "agent_not_logged_in", ...
-  std::string sentence;                 // for the caller: masked, at most 500 characters
-  std::chrono::seconds retry_after{0};  // zero: not known
-};
-
-inline AgentFailure agent_failed(std::string_view code, std::string sentence) {
-  return {Errc::agent_failed, code, std::move(sentence), {}};
-}
-
-inline AgentFailure failure_from(const Error& error) {
-  return {error.kind, error.code, error.message, error.retry_after};
+inline Failure agent_failed(std::string_view code, std::string message) {
+  return {.kind = Errc::agent_failed, .code = code, .message = std::move(message)};
 }
 
 struct OneShotAnswer {
-  std::optional<AgentFailure> failure;  // none: it went well
-  std::string text;                     // the result as the agent wrote it
+  std::optional<Failure> failure;  // none: it went well
+  std::string text;                // the result as the agent wrote it
   std::optional<std::string> stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;

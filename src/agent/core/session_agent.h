@@ -40,7 +40,7 @@ struct Opened {
   bool can_load = false;   // the conversation can be loaded again by a later process
   std::string version;     // what the agent calls its version
 };
-using Opening = std::expected<Opened, AgentFailure>;
+using Opening = std::expected<Opened, Failure>;
 
 struct PermissionOption {
   std::string option_id;
@@ -60,7 +60,7 @@ struct PermissionRequest {
 };
 
 struct TurnEnd {
-  std::optional<AgentFailure> failure;  // none: it ended with `stop_reason`
+  std::optional<Failure> failure;  // none: it ended with `stop_reason`
   std::string stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;      // of this turn
@@ -77,9 +77,9 @@ struct AgentEvent {
 };
 
 struct AgentNews {
-  std::vector<AgentEvent> events;     // in order, at least one unless something below is set
-  std::optional<AgentFailure> death;  // nothing comes any more; a turn under way ends here
-  std::size_t skipped_lines = 0;      // since the last news: what was no message
+  std::vector<AgentEvent> events;  // in order, at least one unless something below is set
+  std::optional<Failure> death;    // nothing comes any more; a turn under way ends here
+  std::size_t skipped_lines = 0;   // since the last news: what was no message
   // What drives the agent for us had to start it again for the turn under way: whether it
   // still knows what was said before.
   std::optional<bool> is_resumed;

@@ -37,7 +37,7 @@ bool takes(Permit permit, CallerKind kind) {
   return false;
 }
 
-Admission refuse(const Error& error, const Request& request, const Route* route = nullptr) {
+Admission refuse(const Failure& error, const Request& request, const Route* route = nullptr) {
   Admission admission;
   admission.refusal = problem(error, request.id);
   admission.route = route;

@@ -36,7 +36,7 @@ std::string_view bearer_of(const Request& request) {
   return trimmed(header->substr(kScheme.size()));
 }
 
-std::unexpected<Error> address_not_allowed() {
+std::unexpected<Failure> address_not_allowed() {
   return fail(Errc::forbidden, "address_not_allowed",
               "Calls from this address are not allowed here.");
 }

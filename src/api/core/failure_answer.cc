@@ -5,7 +5,7 @@
 
 namespace clawdforge {
 
-Response failure_response(const AgentFailure& why, std::string body) {
+Response failure_response(const Failure& why, std::string body) {
   Response response = json_response(std::move(body));
   response.status = status_of(why.kind);
   response.detail = why.code;

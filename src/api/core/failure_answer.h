@@ -9,6 +9,6 @@
 namespace clawdforge {
 
 // With the status and the headers that belong to the failure. `body` is the whole object.
-Response failure_response(const AgentFailure& why, std::string body);
+Response failure_response(const Failure& why, std::string body);
 
 }  // namespace clawdforge

@@ -21,7 +21,7 @@ bool is_json(std::string_view content_type) {
          (bare.size() > 5 && equals_ignoring_case(bare.substr(bare.size() - 5), "+json"));
 }
 
-std::unexpected<Error> bad_json(const char* sentence) {
+std::unexpected<Failure> bad_json(const char* sentence) {
   return fail(Errc::malformed, "bad_json", sentence);
 }
 

@@ -96,7 +96,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
 }
 
 TEST(Problem, HasTheContractsBodyAndHeaders) {
-  Error error{Errc::over_quota, "too_many_attempts", "Wait.", "secret detail", {}, {}};
+  Failure error{Errc::over_quota, "too_many_attempts", "Wait.", "secret detail", {}, {}};
   error.retry_after = std::chrono::seconds(3);
   error.fields = {{"name", "is \"odd\""}};
   const Response response = problem(error, "req_1");

@@ -40,7 +40,7 @@ int status_of(Errc kind) {
   return 500;
 }
 
-Response problem(const Error& error, std::string_view request_id) {
+Response problem(const Failure& error, std::string_view request_id) {
   Response response;
   response.status = status_of(error.kind);
   response.body = error_body(error.code, error.message, request_id);

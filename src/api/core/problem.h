@@ -11,6 +11,6 @@ namespace clawdforge {
 int status_of(Errc kind);
 
 // The contract's error body, with what the status asks for in headers.
-Response problem(const Error& error, std::string_view request_id);
+Response problem(const Failure& error, std::string_view request_id);
 
 }  // namespace clawdforge

@@ -79,14 +79,14 @@ Response success(const RunOutcome& outcome, bool includes_usage) {
   return response;
 }
 
-Response failure(const RunOutcome& outcome, const AgentFailure& why, std::string_view request_id) {
+Response failure(const RunOutcome& outcome, const Failure& why, std::string_view request_id) {
   std::string body = R"({"ok":false)";
-  append_member(body, "error", why.sentence);
+  append_member(body, "error", why.message);
   append_member(body, "stderr", outcome.error_tail);
   append_member(body, "duration_ms", outcome.duration.count());
   append_member(body, "stop_reason", outcome.stop_reason);
   append_member(body, "code", why.code);
-  append_member(body, "detail", why.sentence);
+  append_member(body, "detail", why.message);
   append_member(body, "request_id", request_id);
   body += '}';
   Response response = failure_response(why, std::move(body));
@@ -101,7 +101,7 @@ Task<Response> run(Runs* runs, const RunDefaults* defaults, Caller caller, Reque
   parsed->run.received = request->received;
   const auto outcome = co_await runs->execute(caller.app, std::move(parsed->run), request->hang_up);
   if (!outcome) co_return problem(outcome.error(), request->id);
-  const std::optional<AgentFailure>& why = outcome->failure;
+  const std::optional<Failure>& why = outcome->failure;
   if (why) co_return failure(*outcome, *why, request->id);
   co_return success(*outcome, parsed->includes_usage);
 }

@@ -5,6 +5,8 @@
 #include <boost/json.hpp>
 #include <set>
 
+#include "base/refusals.h"
+
 namespace clawdforge {
 namespace json = boost::json;
 namespace {
@@ -102,7 +104,8 @@ TEST(TurnAnswer, HasTheKeysOfTheContract) {
 
 TEST(TurnAnswer, OfAFailureHasTheEventsSoFar) {
   TurnOutcome outcome = good_turn();
-  outcome.failure = AgentFailure{Errc::timed_out, "timeout", "It took too long.", seconds(3)};
+  outcome.failure =
+      fail_for_now(Errc::timed_out, "timeout", "It took too long.", seconds(3)).error();
   outcome.stop_reason = "timeout";
   outcome.error_tail = "tail";
   outcome.is_events_truncated = true;

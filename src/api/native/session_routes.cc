@@ -115,7 +115,7 @@ Result<std::string> session_id_of(const Request& request) {
   return fail(Errc::not_found, "session_not_found", "", "no id that a session could have");
 }
 
-Response session_problem(Error error, std::string_view request_id) {
+Response session_problem(Failure error, std::string_view request_id) {
   if (error.code == "session_not_found") error.message = "There is no such session.";
   return problem(error, request_id);
 }

@@ -16,6 +16,6 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
 // The session that a path names first. What is no id is not found, like any other.
 Result<std::string> session_id_of(const Request& request);
 // Absent, somebody else's, or no id at all: the same body, whoever found it out.
-Response session_problem(Error error, std::string_view request_id);
+Response session_problem(Failure error, std::string_view request_id);
 
 }  // namespace clawdforge

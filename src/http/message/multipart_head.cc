@@ -127,7 +127,7 @@ bool is_plain_encoding(std::string_view value) {
 
 }  // namespace
 
-std::unexpected<Error> bad_multipart(const char* sentence) {
+std::unexpected<Failure> bad_multipart(const char* sentence) {
   return fail(Errc::malformed, "bad_multipart", sentence);
 }
 

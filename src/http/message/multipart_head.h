@@ -7,7 +7,7 @@
 
 namespace clawdforge {
 
-std::unexpected<Error> bad_multipart(const char* sentence);
+std::unexpected<Failure> bad_multipart(const char* sentence);
 
 // A CR or LF that is not half of a CRLF; a CR at the end may still become one.
 bool has_bare_line_end(std::string_view text);

@@ -487,7 +487,7 @@ Task<bool> StreamConnection<Stream>::send_stream(Response* response) {
   try {
     const Result<void> whole = co_await response->stream(this);
     if (!whole) {
-      const Error& error = whole.error();
+      const Failure& error = whole.error();
       response->detail = error.detail.empty() ? error.message : error.detail;
       co_return false;
     }

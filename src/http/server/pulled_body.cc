@@ -31,7 +31,7 @@ PulledBody::PulledBody(BodySource& source, RequestParser& parser, std::string re
       buffer_(read.begin(), read.end()),
       end_(buffer_.size()) {}
 
-std::unexpected<Error> PulledBody::refuse(const Fault& fault) {
+std::unexpected<Failure> PulledBody::refuse(const Fault& fault) {
   fault_ = fault;
   return fail(kind_of(fault), fault.code, std::string(fault.message));
 }

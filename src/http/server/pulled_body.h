@@ -53,7 +53,7 @@ class PulledBody final : public BodyReader {
 
  private:
   Task<std::optional<Fault>> read_more();
-  std::unexpected<Error> refuse(const Fault& fault);
+  std::unexpected<Failure> refuse(const Fault& fault);
 
   BodySource& source_;
   RequestParser& parser_;

@@ -47,14 +47,14 @@ class LedgerJob : public boost::intrusive::list_base_hook<
 
   // Worker, inside a transaction. May come again after a rollback: the last time counts.
   virtual void attempt(SqlDriver& driver) = 0;
-  virtual void refuse(Error error) = 0;
+  virtual void refuse(Failure error) = 0;
   // Of the last attempt; null if it went well.
-  virtual const Error* error() const = 0;
+  virtual const Failure* error() const = 0;
 
   // Io thread, once: the waiting coroutine goes on inside, unless it does so already.
   virtual void answer() = 0;
   // Io thread, before that: the waiting coroutine goes on soon.
-  virtual void answer_early(Error error) = 0;
+  virtual void answer_early(Failure error) = 0;
 
  protected:
   IoExecutor executor() const { return work_.get_executor(); }
@@ -97,12 +97,12 @@ class LedgerCall final : public LedgerJob {
                      thrown.what());
     }
   }
-  void refuse(Error error) override { result_ = std::unexpected(std::move(error)); }
-  const Error* error() const override { return result_ ? nullptr : &result_.error(); }
+  void refuse(Failure error) override { result_ = std::unexpected(std::move(error)); }
+  const Failure* error() const override { return result_ ? nullptr : &result_.error(); }
   void answer() override {
     if (handler_) std::exchange(handler_, {})(std::move(result_));
   }
-  void answer_early(Error error) override {
+  void answer_early(Failure error) override {
     boost::asio::post(executor(),
                       [handler = std::exchange(handler_, {}), error = std::move(error)]() mutable {
                         handler(std::unexpected(std::move(error)));

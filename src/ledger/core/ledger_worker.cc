@@ -123,7 +123,7 @@ void LedgerWorker::run_part(Jobs part) {
 
 void LedgerWorker::run_group(Jobs jobs) {
   while (!jobs.empty()) {
-    std::optional<Error> no_entry;
+    std::optional<Failure> no_entry;
     const std::optional<std::size_t> good = attempt_together(jobs, no_entry);
     if (!good) return run_each(jobs, std::move(no_entry));
     if (*good == jobs.size()) return;
@@ -136,7 +136,7 @@ void LedgerWorker::run_group(Jobs jobs) {
   }
 }
 
-void LedgerWorker::run_each(Jobs jobs, std::optional<Error> no_entry) {
+void LedgerWorker::run_each(Jobs jobs, std::optional<Failure> no_entry) {
   // Waiting for another program's lock once is enough: the limit holds for all together.
   for (Job& job : jobs) {
     if (no_entry && job->access() == Access::write) {
@@ -158,7 +158,7 @@ void LedgerWorker::run_each(Jobs jobs, std::optional<Error> no_entry) {
 }
 
 std::optional<std::size_t> LedgerWorker::attempt_together(Jobs jobs,
-                                                          std::optional<Error>& no_entry) {
+                                                          std::optional<Failure>& no_entry) {
   const bool writes =
       std::ranges::any_of(jobs, [](const Job& job) { return job->access() == Access::write; });
   const Access access = writes ? Access::write : Access::read;
@@ -196,7 +196,7 @@ void LedgerWorker::answer(std::vector<Job> jobs) {
 }
 
 void LedgerWorker::take_note(const LedgerJob& job) {
-  const Error* error = job.error();
+  const Failure* error = job.error();
   (error == nullptr ? committed_ : failed_).increment();
   // The others say something about what was asked, not about the ledger.
   if (error != nullptr && error->kind != Errc::unavailable) return;

@@ -84,10 +84,10 @@ class LedgerWorker {
   void run();
   void run_part(Jobs part);
   void run_group(Jobs jobs);
-  void run_each(Jobs jobs, std::optional<Error> no_entry);
+  void run_each(Jobs jobs, std::optional<Failure> no_entry);
   // How many of `jobs` went well until one failed; all of them have been committed if all
   // went well, else none. Nothing: beginning or committing failed.
-  std::optional<std::size_t> attempt_together(Jobs jobs, std::optional<Error>& no_entry);
+  std::optional<std::size_t> attempt_together(Jobs jobs, std::optional<Failure>& no_entry);
   Result<void> commit(Access access);
   void answer(std::vector<Job> jobs);
   void take_note(const LedgerJob& job);

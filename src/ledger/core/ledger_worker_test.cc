@@ -72,7 +72,7 @@ class LedgerWorkerTest : public ::testing::Test {
     bool is_given = false;
     bool is_good = false;
     int value = -1;
-    Error error;
+    Failure error;
   };
 
   // Calls `work` and keeps what it comes to.

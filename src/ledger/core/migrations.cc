@@ -95,7 +95,7 @@ Result<int> migrate(SqlDriver& driver, std::span<const SchemaFile> files, std::s
   for (;;) {
     auto stepped = step_in_transaction(driver, files, now);
     if (!stepped) {
-      Error error = std::move(stepped.error());
+      Failure error = std::move(stepped.error());
       error.message =
           error.code == "ledger_newer"
               ? fmt::format("The ledger {} {}", place, error.message)

@@ -143,6 +143,6 @@ class Ledger : public LedgerReader {
 };
 
 // What an error means that came from a write: false: nothing of it was kept.
-inline bool may_be_kept(const Error& error) { return error.code == "ledger_stalled"; }
+inline bool may_be_kept(const Failure& failure) { return failure.cause == Cause::maybe_kept; }
 
 }  // namespace clawdforge

@@ -27,7 +27,7 @@ PageCursor behind(TimePoint until) { return {unix_seconds(until) + 1, ""}; }
 
 }  // namespace
 
-std::unexpected<Error> foreign_cursor() {
+std::unexpected<Failure> foreign_cursor() {
   constexpr std::string_view kMessage = "is not one that a page of this list has given";
   auto refused = fail(Errc::invalid, "validation_failed", fmt::format("cursor {}.", kMessage));
   refused.error().fields = {{"cursor", std::string(kMessage)}};

@@ -26,7 +26,7 @@ struct PageCursor {
 Result<PageCursor> place_of(const AuditFilter& filter);
 
 // The same error, for a list that knows more about its cursors.
-std::unexpected<Error> foreign_cursor();
+std::unexpected<Failure> foreign_cursor();
 
 // The parameters $1 to $4 of a statement for a page: the earliest second, the place, and how
 // many rows to read, one more than asked for.

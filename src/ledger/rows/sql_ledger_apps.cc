@@ -28,7 +28,7 @@ constexpr std::string_view kNoteUse =
     "UPDATE tokens SET last_used_at = $2 "
     "WHERE name = $1 AND (last_used_at IS NULL OR last_used_at < $2)";
 
-std::unexpected<Error> no_such_app() {
+std::unexpected<Failure> no_such_app() {
   return fail(Errc::not_found, "token_not_found", "There is no token of this name.");
 }
 

@@ -25,11 +25,11 @@ struct FinishCopy {
   void operator()(sqlite3_backup* copy) const { sqlite3_backup_finish(copy); }
 };
 
-std::unexpected<Error> stopped() {
+std::unexpected<Failure> stopped() {
   return fail(Errc::gone, "stopped", "The copy was stopped before it was whole.");
 }
 
-std::unexpected<Error> copy_failure(int code, sqlite3* target) {
+std::unexpected<Failure> copy_failure(int code, sqlite3* target) {
   // Of the copy's calls the connection does not keep the system's own error; the file does.
   int number = 0;
   sqlite3_file_control(target, "main", SQLITE_FCNTL_LAST_ERRNO, &number);

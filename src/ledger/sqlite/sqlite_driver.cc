@@ -22,7 +22,7 @@ constexpr std::int64_t kApplicationId = 0x63666c67;
 // A reader of another program may delay the end of this one by no more.
 constexpr int kClosingWaitMillisecondsMax = 100;
 
-std::unexpected<Error> start_failure(std::string message) {
+std::unexpected<Failure> start_failure(std::string message) {
   return fail(Errc::unavailable, "ledger_unavailable", std::move(message));
 }
 
@@ -356,7 +356,7 @@ bool SqliteDriver::has_moved() const {
   return code == SQLITE_OK && moved != 0;
 }
 
-std::unexpected<Error> SqliteDriver::failure(int code, std::string_view during) const {
+std::unexpected<Failure> SqliteDriver::failure(int code, std::string_view during) const {
   // The connection's own message is about the last call, which a code of ours is not.
   const bool ours = sqlite3_extended_errcode(connection_.get()) != code;
   return sqlite_failure(ours ? code : refined(code, connection_.get()),

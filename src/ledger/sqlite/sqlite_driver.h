@@ -101,7 +101,7 @@ class SqliteDriver final : public SqlDriver {
   Result<void> run(const char* text);
   Result<void> check_place() const;
   bool has_moved() const;
-  std::unexpected<Error> failure(int code, std::string_view during) const;
+  std::unexpected<Failure> failure(int code, std::string_view during) const;
 
   const std::string path_;
   const SqliteOptions options_;

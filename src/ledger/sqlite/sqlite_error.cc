@@ -36,7 +36,7 @@ std::string_view reason_of(int code) {
 
 }  // namespace
 
-std::unexpected<Error> sqlite_failure(int code, std::string_view text, std::string_view during) {
+std::unexpected<Failure> sqlite_failure(int code, std::string_view text, std::string_view during) {
   const std::string_view reason = reason_of(code);
   if (reason.empty()) {
     return fail(Errc::internal, "internal", "The gateway made a mistake; it is in its log.",
@@ -45,8 +45,8 @@ std::unexpected<Error> sqlite_failure(int code, std::string_view text, std::stri
   return ledger_unavailable(fmt::format("{}: {} ({}) during: {}", reason, text, code, during));
 }
 
-std::unexpected<Error> sqlite_start_failure(int code, std::string_view text,
-                                            std::string_view path) {
+std::unexpected<Failure> sqlite_start_failure(int code, std::string_view text,
+                                              std::string_view path) {
   std::string message;
   switch (code & 0xff) {
     case SQLITE_CORRUPT:

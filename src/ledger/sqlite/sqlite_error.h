@@ -10,9 +10,10 @@
 namespace clawdforge {
 
 // `code` is SQLite's extended result code, `text` its own message, `during` what was tried.
-std::unexpected<Error> sqlite_failure(int code, std::string_view text, std::string_view during);
+std::unexpected<Failure> sqlite_failure(int code, std::string_view text, std::string_view during);
 
 // One sentence with the path and what to do.
-std::unexpected<Error> sqlite_start_failure(int code, std::string_view text, std::string_view path);
+std::unexpected<Failure> sqlite_start_failure(int code, std::string_view text,
+                                              std::string_view path);
 
 }  // namespace clawdforge

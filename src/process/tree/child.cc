@@ -14,7 +14,7 @@ namespace {
 
 using Parts = Child::Parts;
 
-std::unexpected<Error> not_reading() {
+std::unexpected<Failure> not_reading() {
   return fail(Errc::gone, "not_reading", "The program does not read its input any more.");
 }
 

@@ -26,7 +26,7 @@ constexpr int kReport = 5;
 constexpr int kFirstUnused = 6;
 constexpr int kFirstOutOfTheWay = 10;
 
-std::unexpected<Error> refused(const char* what, int error) {
+std::unexpected<Failure> refused(const char* what, int error) {
   if (error == E2BIG) {
     return fail(Errc::too_large, "arguments_too_large",
                 "The program's arguments and environment are too large.");
@@ -148,7 +148,7 @@ class SpawnSteps {
 
 }  // namespace
 
-std::unexpected<Error> no_resources(std::string detail) {
+std::unexpected<Failure> no_resources(std::string detail) {
   return fail_for_now(Errc::unavailable, "no_resources",
                       "The system refuses another process at the moment.", std::chrono::seconds(2),
                       std::move(detail));

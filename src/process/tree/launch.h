@@ -40,7 +40,7 @@ struct Launched {
 Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan);
 
 // The system refuses what a process needs; waiting helps.
-std::unexpected<Error> no_resources(std::string detail);
+std::unexpected<Failure> no_resources(std::string detail);
 
 // Ends a launcher at once, with what it has started so far, and reaps it. For one that
 // has only just been launched.

@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned MFD_EXEC = 0x0010U;  // since Linux 6.3
 #endif
 
-std::unexpected<Error> unusable() {
+std::unexpected<Failure> unusable() {
   return fail(Errc::unavailable, "no_launcher",
               fmt::format("The launcher cannot be put into memory: {}.", std::strerror(errno)));
 }

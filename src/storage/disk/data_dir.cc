@@ -23,7 +23,7 @@ constexpr std::size_t kSmallFileBytesMax = 4096;
 constexpr std::chrono::seconds kDirLockWaitMax{1};
 constexpr int kLockLookMilliseconds = 10;
 
-std::unexpected<Error> unusable(const std::string& path, const char* what) {
+std::unexpected<Failure> unusable(const std::string& path, const char* what) {
   return fail(Errc::unavailable, "data_dir",
               fmt::format("{} cannot be {}: {}.", path, what, std::strerror(errno)));
 }

@@ -67,10 +67,13 @@ class Call : public boost::intrusive::list_base_hook<
   Handler handler_;
 };
 
-std::unexpected<Error> busy() {
-  return fail_for_now(Errc::unavailable, "disk_busy",
-                      "The gateway's disk is too slow for all that is asked; try again shortly.",
-                      std::chrono::seconds(1));
+std::unexpected<Failure> busy() {
+  auto refused =
+      fail_for_now(Errc::unavailable, "disk_busy",
+                   "The gateway's disk is too slow for all that is asked; try again shortly.",
+                   std::chrono::seconds(1));
+  refused.error().cause = Cause::not_begun;
+  return refused;
 }
 
 }  // namespace

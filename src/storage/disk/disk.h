@@ -57,6 +57,6 @@ class Disk {
 };
 
 // What an error of a call means: false: nothing of it was done, so nothing is to be undone.
-inline bool was_begun(const Error& error) { return error.code != "disk_busy"; }
+inline bool was_begun(const Failure& failure) { return failure.cause != Cause::not_begun; }
 
 }  // namespace clawdforge

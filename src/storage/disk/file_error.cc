@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kFileRetryAfter{5};
 
 }  // namespace
 
-std::unexpected<Error> file_failure(int error_number, std::string_view during) {
+std::unexpected<Failure> file_failure(int error_number, std::string_view during) {
   std::string detail = fmt::format("{}: {}", during, std::generic_category().message(error_number));
   const bool is_full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
   return fail_for_now(

@@ -9,6 +9,6 @@ namespace clawdforge {
 
 // Errc::unavailable: "disk_full" when there is no room (also by a quota, or by the limit on
 // the size of a file), else "workspace_unavailable". `during` is for the log.
-std::unexpected<Error> file_failure(int error_number, std::string_view during);
+std::unexpected<Failure> file_failure(int error_number, std::string_view during);
 
 }  // namespace clawdforge

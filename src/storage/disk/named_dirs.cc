@@ -110,7 +110,7 @@ Result<void> NamedDirs::keep_only(const std::set<std::string>& ids, Log& log,
   return {};
 }
 
-void NamedDirs::report(Log& log, const std::string& id, const Error& error) const {
+void NamedDirs::report(Log& log, const std::string& id, const Failure& error) const {
   log.warn(stuck, {{id_key, std::string_view(id)}, {"why", std::string_view(error.detail)}});
 }
 

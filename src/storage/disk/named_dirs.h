@@ -56,7 +56,7 @@ class NamedDirs {
   std::shared_ptr<Unremoved> unremoved_ = std::make_shared<Unremoved>();  // of all copies
 
   Descriptor open_root() const;
-  void report(Log& log, const std::string& id, const Error& error) const;
+  void report(Log& log, const std::string& id, const Failure& error) const;
 };
 
 }  // namespace clawdforge

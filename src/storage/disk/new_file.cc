@@ -13,12 +13,12 @@
 namespace clawdforge {
 namespace {
 
-std::unexpected<Error> taken(const std::string& path) {
+std::unexpected<Failure> taken(const std::string& path) {
   return fail(Errc::conflict, "file_exists",
               fmt::format("{} is there already; choose another name.", path));
 }
 
-std::unexpected<Error> unwritable(const std::string& path, int reason) {
+std::unexpected<Failure> unwritable(const std::string& path, int reason) {
   return fail(Errc::unavailable, "file_unwritable",
               fmt::format("{} cannot be written: {}.", path, std::strerror(reason)));
 }

@@ -138,8 +138,8 @@ class Removal {
     }
   }
 
-  std::unexpected<Error> failed(int reason) const { return file_failure(reason, "removing"); }
-  std::unexpected<Error> failed() const { return failed(failure_ == 0 ? ENOTEMPTY : failure_); }
+  std::unexpected<Failure> failed(int reason) const { return file_failure(reason, "removing"); }
+  std::unexpected<Failure> failed() const { return failed(failure_ == 0 ? ENOTEMPTY : failure_); }
 
   const int parent_;
   const char* const name_;

@@ -23,7 +23,7 @@ bool is_safe_extension(const std::string& extension) {
          });
 }
 
-std::unexpected<Error> gone() {
+std::unexpected<Failure> gone() {
   return fail(Errc::not_found, "file_not_found", "There is no such file, or it has expired.",
               "the upload has a row and no file");
 }

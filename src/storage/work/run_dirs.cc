@@ -11,7 +11,7 @@
 namespace clawdforge {
 namespace {
 
-std::unexpected<Error> unsafe_run_id() {
+std::unexpected<Failure> unsafe_run_id() {
   return fail(Errc::internal, "internal", "The gateway made a mistake; it is in its log.",
               "the id of a run is no name for a directory");
 }

@@ -13,7 +13,7 @@
 namespace clawdforge {
 namespace {
 
-std::unexpected<Error> unsafe_session_id() {
+std::unexpected<Failure> unsafe_session_id() {
   auto refused = file_failure(EINVAL, "making a session's directory");
   refused.error().detail = "the id of a session is no name for a directory";
   return refused;

@@ -131,11 +131,11 @@ Result<void> list_work(const NamedDirs& dirs, const std::string& id, WorkListing
   return walked;
 }
 
-std::unexpected<Error> no_such_file() {
+std::unexpected<Failure> no_such_file() {
   return fail(Errc::not_found, "file_not_found", "There is no such file in this session.");
 }
 
-std::unexpected<Error> not_opened(int error_number) {
+std::unexpected<Failure> not_opened(int error_number) {
   if (is_our_trouble(error_number)) return file_failure(error_number, "opening a session's file");
   return no_such_file();
 }
