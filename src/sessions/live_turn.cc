@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/async_tokens.h"
 #include "transcript/simple_events.h"
 
 namespace clawdforge {
@@ -43,11 +42,7 @@ LiveTurn::LiveTurn(IoExecutor executor, std::int64_t turn_index, TurnRequest ask
       attachments(std::move(files)),
       begun(steady_clock::now()),
       give_up_at(steady_clock::time_point::max()),
-      changed(executor),
-      deadline_(executor),
-      answered_(executor) {
-  answered_.expires_at(Timer::time_point::max());
-}
+      deadline_(executor) {}
 
 void LiveTurn::start_deadline(std::move_only_function<void()> on_deadline) {
   deadline_.expires_at(request.received + request.timeout);
@@ -86,7 +81,7 @@ void LiveTurn::stop_collecting() {
 }
 
 std::size_t LiveTurn::held_bytes() const {
-  if (is_over_) return outcome_.events.size() + outcome_.text.size();
+  if (is_over()) return outcome_.events.size() + outcome_.text.size();
   return events_bytes_ + text_.size();
 }
 
@@ -94,15 +89,15 @@ void LiveTurn::set_answer(Result<TurnOutcome> outcome) {
   if (std::exchange(is_answered_, true)) return;
   answer_ = std::move(outcome);
   deadline_.cancel();
-  answered_.cancel();
+  answered_.notify_all();
 }
 
 Task<void> LiveTurn::wait() {
-  while (!is_answered_) co_await answered_.async_wait(kAwait);
+  while (!is_answered_) co_await answered_.wait();
 }
 
 const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<Failure> failure) {
-  is_over_ = true;
+  stage = TurnStage::over;
   TurnOutcome& outcome = outcome_;
   outcome.turn_index = index;
   if (end) {
@@ -133,7 +128,7 @@ const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<
   outcome.is_resumed = is_resumed;
   outcome.error_tail = std::move(error_tail);
   outcome.duration = std::chrono::floor<std::chrono::milliseconds>(steady_clock::now() - begun);
-  changed.cancel();
+  changed.notify_all();
   return outcome;
 }
 

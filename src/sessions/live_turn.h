@@ -14,6 +14,7 @@
 
 #include "agent/core/session_agent.h"
 #include "base/async.h"
+#include "base/signal.h"
 #include "base/timer.h"
 #include "sessions/turn.h"
 #include "storage/work/run_dirs.h"
@@ -26,6 +27,10 @@ inline constexpr std::size_t kAnswerTextBytesMax = 1024 * 1024;
 
 // Why a turn was not left to end by itself.
 enum class TurnStop { none, timed_out, silent, cancelled, caller_gone, closed, shutdown };
+
+// How far a turn is: it waits for those before it; its agent and its files are made ready; the
+// agent was asked; the agent has said something; how it ended is decided.
+enum class TurnStage { waiting, preparing, asked, heard, over };
 
 class LiveTurn {
  public:
@@ -49,7 +54,9 @@ class LiveTurn {
 
   // Decides how it ended, once: by the agent's own word, or by `failure`, which beats it.
   const TurnOutcome& conclude(std::optional<TurnEnd> end, std::optional<Failure> failure);
-  bool is_over() const { return is_over_; }
+  bool is_over() const { return stage == TurnStage::over; }
+  bool is_asked() const { return stage == TurnStage::asked || stage == TurnStage::heard; }
+  bool is_stopped() const { return stop != TurnStop::none; }
   TurnOutcome take_outcome() { return std::move(outcome_); }
 
   void set_answer(Result<TurnOutcome> outcome);
@@ -60,18 +67,16 @@ class LiveTurn {
   const std::int64_t index;
   TurnRequest request;
   std::vector<Attachment> attachments;
+  TurnStage stage = TurnStage::waiting;
   TurnStop stop = TurnStop::none;
+  std::optional<Failure> stop_failure;  // what its caller is told then; none: not a failure
   std::chrono::steady_clock::time_point begun;
   std::chrono::steady_clock::time_point give_up_at;  // until when its session waits for it
-  bool has_place = false;                            // its agent may run
-  bool is_begun = false;                             // the agent has been asked
-  bool is_heard = false;                             // and has said something
   std::optional<bool> is_resumed;
   std::string error_tail;
-  Timer changed;  // cancelled when it is over, or its give_up_at has changed
+  Signal changed;  // it is over, or its give_up_at has changed
 
  private:
-  bool is_over_ = false;
   TurnOutcome outcome_;
   std::vector<std::string> events_;
   std::size_t events_bytes_ = 0;
@@ -80,7 +85,7 @@ class LiveTurn {
   bool is_events_truncated_ = false;
   bool is_text_truncated_ = false;
   Timer deadline_;
-  Timer answered_;
+  Signal answered_;
   bool is_answered_ = false;
   Result<TurnOutcome> answer_ = TurnOutcome{};
 };

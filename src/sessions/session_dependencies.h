@@ -3,13 +3,17 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "agent/core/agents.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/task_group.h"
 #include "ledger/rows/ledger.h"
+#include "quota/pool.h"
+#include "sessions/seat_state.h"
 #include "storage/work/acpx_records.h"
 #include "storage/work/session_dirs.h"
 #include "uploads/uploads.h"
@@ -35,10 +39,24 @@ struct SessionOptions {
   std::size_t agents_max = 0;
   PermissionMode permission_mode = PermissionMode::approve_reads;
   std::chrono::milliseconds cancel_grace{};
-  std::chrono::seconds start_max{};       // to wait for a place when a session is made
+  std::chrono::seconds start_max{};       // to wait for a slot when a session is made
   std::chrono::seconds first_sign_max{};  // from a prompt to the agent's first word
   std::chrono::seconds permission_timeout{};
   std::size_t reader_bytes_max = 0;  // how far a reader may fall behind
+};
+
+class LiveSession;
+
+// What all live sessions share. Outlives them.
+struct LiveSessionDependencies {
+  const SessionDependencies& services;
+  const SessionOptions& options;
+  TaskGroup& tasks;
+  Pool& pool;
+  Counter& lines_skipped;                            // of agents, because they were not a message
+  std::function<void()> make_space;                  // a start waits for a slot
+  std::function<void(const LiveSession&)> on_quiet;  // nothing is under way any more
+  std::function<void(SeatTransition)> on_seat_change = {};  // for tests; may be empty
 };
 
 }  // namespace clawdforge

@@ -199,7 +199,7 @@ Async<void> SessionJournal::committed() {
   co_return std::unexpected(failure_.value_or(Failure{}));
 }
 
-Task<void> SessionJournal::room() {
+Task<void> SessionJournal::wait_for_space() {
   while (waiting_.bytes > kJournalWaitingBytesMax && !gives_up_) {
     co_await changed_.async_wait(kAwait);
   }

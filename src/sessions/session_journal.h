@@ -55,8 +55,8 @@ class SessionJournal {
   // Returns when all until now is committed. An error: the ledger did not take it; it is
   // tried again for as long as the session is here; or it does not answer: "ledger_stalled".
   Async<void> committed();
-  // Returns when there is room for more.
-  Task<void> room();
+  // Returns when there is space for more.
+  Task<void> wait_for_space();
 
   bool is_idle() const { return !is_writing_; }
   // With what is in the ledger's hands and not committed.

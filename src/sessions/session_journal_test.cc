@@ -112,7 +112,7 @@ TEST_F(SessionJournalTest, HoldsTheAgentBackWhenMuchWaits) {
   journal_->append(1, EventKind::update, "\"" + large + "\"");
   journal_->append(1, EventKind::update, "{}");
   const auto wait = [](SessionJournal* journal) -> Task<bool> {
-    co_await journal->room();
+    co_await journal->wait_for_space();
     co_return true;
   };
   EXPECT_GT(journal_->waiting_bytes(), kJournalWaitingBytesMax);

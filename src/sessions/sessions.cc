@@ -16,7 +16,7 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::size_t kPlaceQueueMax = 1'024;  // starts of agents that wait for a place
+constexpr std::size_t kSlotQueueMax = 1'024;  // starts of agents that wait for a slot
 constexpr std::chrono::seconds kRestartWait{5};
 
 std::unexpected<Failure> shutting_down() {
@@ -45,20 +45,20 @@ AuditEvent creation(const Session& session, TimePoint now) {
 Sessions::Sessions(Dependencies surroundings, Options options)
     : deps_(std::move(surroundings)),
       options_(options),
-      places_({options.agents_max, kPlaceQueueMax},
-              deps_.metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
-              deps_.metrics.gauge("clawdforge_agents_waiting",
-                                  "Sessions that wait for a place "
-                                  "for their agent.")),
+      pool_({options.agents_max, kSlotQueueMax},
+            deps_.metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
+            deps_.metrics.gauge("clawdforge_agents_waiting",
+                                "Sessions that wait for a place "
+                                "for their agent.")),
       tasks_(deps_.executor),
-      house_{
-          .deps = deps_,
+      shared_{
+          .services = deps_,
           .options = options_,
           .tasks = tasks_,
-          .places = places_,
+          .pool = pool_,
           .lines_skipped = deps_.metrics.counter("clawdforge_agent_lines_skipped_total",
                                                  "Lines of sessions' agents that were no message."),
-          .make_room = [this] { make_room(); },
+          .make_space = [this] { make_space(); },
           .on_quiet = [this](const LiveSession& quiet) { forget(quiet); }} {}
 
 Sessions::~Sessions() = default;
@@ -72,7 +72,7 @@ Sessions::Entry Sessions::entry_for(Session session) {
   if (auto known = entry_of(session.id)) return known;
   const std::string id = session.id;
   auto feed = feed_for(session);
-  auto entry = std::make_shared<LiveSession>(house_, std::move(feed), std::move(session));
+  auto entry = std::make_shared<LiveSession>(shared_, std::move(feed), std::move(session));
   live_.emplace(id, entry);
   return entry;
 }
@@ -140,7 +140,7 @@ Async<void> Sessions::start_first(Entry live, HangUp* hang_up) {
   deadline.expires_after(options_.start_max);
   deadline.async_wait([weak = std::weak_ptr(live)](boost::system::error_code error) {
     const auto late = weak.lock();
-    if (late && !error && !late->has_place()) late->interrupt();
+    if (late && !error && !late->seat().has_slot()) late->interrupt();
   });
   const HangUpSubscription subscription(hang_up, [weak = std::weak_ptr(live)] {
     if (const auto unwanted = weak.lock()) unwanted->interrupt();
@@ -211,9 +211,9 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::str
   TurnStream stream{.turn_index = (*accepted)->index,
                     .reader = std::make_unique<EventReader>(
                         deps_.executor, deps_.ledger, std::move(feed), std::move(id),
-                        live->last_event_id(), options_.reader_bytes_max, false)};
+                        live->journal().last_event_id(), options_.reader_bytes_max, false)};
   // Whoever is told that it was accepted may come back for its end, also after a restart.
-  const auto kept = co_await live->kept();
+  const auto kept = co_await live->committed();
   if (!kept) co_return std::unexpected(kept.error());
   co_return stream;
 }
@@ -271,7 +271,7 @@ Async<bool> Sessions::cancel(std::string app, std::string id) {
   if (session->closed_at) co_return closed();
   const Entry live = entry_of(id);
   if (!live || !live->cancel()) co_return false;
-  const auto kept = co_await live->kept();
+  const auto kept = co_await live->committed();
   if (!kept) co_return std::unexpected(kept.error());
   co_return true;
 }
@@ -293,7 +293,7 @@ Async<void> Sessions::answer(std::string app, std::string id, std::string questi
   if (!live) co_return fail(Errc::not_found, "permission_not_found", "There is no such question.");
   auto answered = live->questions().answer(question_id, choice);
   if (!answered) co_return answered;
-  co_return co_await live->kept();
+  co_return co_await live->committed();
 }
 
 SessionView Sessions::view_of(Session session) const {
@@ -347,7 +347,7 @@ Async<bool> Sessions::close_row(std::string id, std::string reason, AuditEvent e
   if (live) live->refuse_turns();
   auto changed = co_await deps_.ledger.close_session(std::move(id), std::move(reason),
                                                      std::move(event), idle_since);
-  if (live && (!changed || !*changed)) live->keep_going();
+  if (live && (!changed || !*changed)) live->accept_turns();
   co_return changed;
 }
 
@@ -421,10 +421,10 @@ Async<std::unique_ptr<WorkFileReader>> Sessions::open_file(std::string app, std:
 
 // The idle agent that can be missed best: one that loads its conversation again, and among
 // those the one that has been idle for longest.
-void Sessions::make_room() {
-  std::size_t leaving = 0;
-  for (const auto& [id, live] : live_) leaving += live->leaving();
-  if (leaving >= places_.waiting()) return;
+void Sessions::make_space() {
+  const auto leaving = std::ranges::count_if(
+      live_, [](const auto& entry) { return entry.second->seat().is_leaving(); });
+  if (static_cast<std::size_t>(leaving) >= pool_.waiting()) return;
   Entry best;
   std::pair<bool, steady_clock::time_point> best_rank;
   for (const auto& [id, live] : live_) {

@@ -151,14 +151,14 @@ class Sessions {
   Task<void> end_for_good(std::string id, std::string agent_session_id);
   Async<bool> close_row(std::string id, std::string reason, AuditEvent event,
                         std::optional<TimePoint> idle_since);
-  void make_room();
+  void make_space();
   void forget(const LiveSession& quiet);
 
   Dependencies deps_;
   const Options options_;
-  Pool places_;
+  Pool pool_;
   TaskGroup tasks_;
-  const LiveSession::House house_;
+  const LiveSessionDependencies shared_;
   std::map<std::string, Entry, std::less<>> live_;  // what runs, or has something under way
   std::map<std::string, std::weak_ptr<Feed>, std::less<>> feeds_;
   std::size_t undropped_ = 0;

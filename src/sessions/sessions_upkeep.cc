@@ -34,10 +34,10 @@ Task<void> Sessions::drop_later(std::string id) {
 Sessions::Load Sessions::load() const {
   Load load{.undropped = undropped_};
   for (const auto& [id, live] : live_) {
-    load.turns_waiting += live->waiting_turns();
+    load.turns_waiting += live->turns().waiting();
     load.questions_open += std::as_const(*live).questions().open_count();
-    load.answer_bytes += live->answer_bytes();
-    load.journal_bytes += live->waiting_bytes();
+    load.answer_bytes += live->turns().answer_bytes();
+    load.journal_bytes += live->journal().waiting_bytes();
   }
   for (const auto& [id, place] : feeds_) {
     const auto feed = place.lock();
