@@ -340,14 +340,6 @@ Task<void> Runs::settle_later(RunEnd end) {
   --unsettled_;
 }
 
-Async<RunsRecovered> Runs::recover() {
-  auto interrupted = co_await deps_.ledger.interrupt_runs(deps_.instance_id, deps_.clock.now());
-  if (!interrupted) co_return std::unexpected(interrupted.error());
-  const auto cleared = co_await deps_.run_dirs.clear();
-  if (!cleared) co_return std::unexpected(cleared.error());
-  co_return RunsRecovered{.interrupted = *interrupted, .directories = *cleared};
-}
-
 Task<void> Runs::stop() {
   is_stopping_ = true;
   for (Live* live : live_) live->stop(Stop::shutdown);

@@ -53,12 +53,6 @@ struct RunOutcome {
   std::chrono::milliseconds duration{};
 };
 
-// What earlier lives had left.
-struct RunsRecovered {
-  std::int64_t interrupted = 0;
-  std::int64_t directories = 0;
-};
-
 class Runs {
  public:
   struct Dependencies {
@@ -88,10 +82,6 @@ class Runs {
   // Errc::over_quota "too_many_runs", Errc::unavailable "queue_full", "queue_timeout",
   // "interrupted" or "ledger_unavailable". `hang_up` cancels the run.
   Async<RunOutcome> execute(std::shared_ptr<const App> app, RunRequest request, HangUp* hang_up);
-
-  // At start: settles what earlier lives have left, and removes their directories. Their
-  // processes must be gone.
-  Async<RunsRecovered> recover();
 
   // Ended runs whose rows do not say so yet.
   std::size_t unsettled() const { return unsettled_; }

@@ -4,6 +4,9 @@
 #include <vector>
 
 #include "process/tree/leftovers.h"
+#include "upkeep/run_recovery.h"
+#include "upkeep/session_recovery.h"
+#include "upkeep/upload_recovery.h"
 
 namespace clawdforge {
 
@@ -19,7 +22,7 @@ struct Found {
 };
 
 Async<LeftoversReport> end_processes(RecoveryDependencies deps) {
-  const auto marks = co_await deps.ledger.left_processes(deps.sessions.instance_id, kLeftMarksMax);
+  const auto marks = co_await deps.ledger.left_processes(deps.instance_id, kLeftMarksMax);
   if (!marks) co_return std::unexpected(marks.error());
   std::vector<Leftover> leftovers;
   leftovers.reserve(marks->size());
@@ -65,13 +68,13 @@ Async<void> recover(RecoveryDependencies deps) {
   auto ended = co_await end_processes(deps);
   if (!ended) co_return std::unexpected(ended.error());
   found.processes = std::move(*ended);
-  const auto settled = co_await deps.runs.recover();
+  const auto settled = co_await recover_runs(deps);
   if (!settled) co_return std::unexpected(settled.error());
   found.runs = *settled;
-  const auto adopted = co_await recover_sessions(deps.sessions);
+  const auto adopted = co_await recover_sessions(deps);
   if (!adopted) co_return std::unexpected(adopted.error());
   found.sessions = *adopted;
-  const auto joined = co_await deps.sweeper.recover_uploads();
+  const auto joined = co_await recover_uploads(deps);
   if (!joined) co_return std::unexpected(joined.error());
   found.uploads = *joined;
   report(found, deps.log, deps.metrics);

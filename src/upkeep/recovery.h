@@ -4,32 +4,13 @@
 // are killed in between, the next start finds the marks and does it again.
 #pragma once
 
-#include <chrono>
-#include <string>
-
 #include "base/async.h"
-#include "base/log.h"
-#include "base/metrics.h"
-#include "ledger/rows/ledger.h"
-#include "runs/runs.h"
-#include "upkeep/session_recovery.h"
-#include "upkeep/sweeper.h"
+#include "upkeep/recovery_dependencies.h"
 
 namespace clawdforge {
 
-struct RecoveryDependencies {
-  IoExecutor executor;
-  Ledger& ledger;
-  Runs& runs;
-  Sweeper& sweeper;
-  SessionRecovery sessions;
-  Log& log;
-  Metrics& metrics;
-  std::chrono::milliseconds kill_grace;
-};
-
 // Before the gateway takes work. An error: the ledger or the disk fails, and the gateway
-// cannot start. A process that does not end is none.
+// cannot start. A process that does not end is not an error.
 Async<void> recover(RecoveryDependencies deps);
 
 }  // namespace clawdforge

@@ -50,7 +50,7 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, TimePoint now) {
   return write;
 }
 
-Async<std::int64_t> interrupt_turns(SessionRecovery deps) {
+Async<std::int64_t> interrupt_turns(RecoveryDependencies deps) {
   std::int64_t turns = 0;
   std::map<std::string, std::int64_t> newest;  // events of sessions with several such turns
   while (true) {
@@ -71,14 +71,14 @@ Async<std::int64_t> interrupt_turns(SessionRecovery deps) {
 
 }  // namespace
 
-Async<SessionsRecovered> recover_sessions(SessionRecovery deps) {
+Async<SessionsRecovered> recover_sessions(RecoveryDependencies deps) {
   const auto turns = co_await interrupt_turns(deps);
   if (!turns) co_return std::unexpected(turns.error());
   const auto never_made = co_await deps.ledger.adopt_sessions(deps.instance_id);
   if (!never_made) co_return std::unexpected(never_made.error());
   auto ids = co_await deps.ledger.all_session_ids();
   if (!ids) co_return std::unexpected(ids.error());
-  const auto directories = co_await deps.dirs.keep_only(std::move(*ids));
+  const auto directories = co_await deps.session_dirs.keep_only(std::move(*ids));
   if (!directories) co_return std::unexpected(directories.error());
   co_return SessionsRecovered{
       .turns_interrupted = *turns, .never_made = *never_made, .directories = *directories};

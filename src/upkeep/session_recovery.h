@@ -5,12 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "base/async.h"
-#include "base/clock.h"
-#include "ledger/rows/ledger.h"
-#include "storage/work/session_dirs.h"
+#include "upkeep/recovery_dependencies.h"
 
 namespace clawdforge {
 
@@ -20,15 +17,7 @@ struct SessionsRecovered {
   std::int64_t directories = 0;  // without a row
 };
 
-struct SessionRecovery {
-  Ledger& ledger;
-  SessionDirs& dirs;
-  const Clock& clock;
-  std::string instance_id;
-};
-
-// Before the gateway takes work, and after the processes of earlier lives are gone. Io
-// thread; what is referred to outlives it.
-Async<SessionsRecovered> recover_sessions(SessionRecovery deps);
+// Before the gateway takes work, and after the processes of earlier lives are gone. Io thread.
+Async<SessionsRecovered> recover_sessions(RecoveryDependencies deps);
 
 }  // namespace clawdforge

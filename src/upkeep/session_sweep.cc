@@ -13,7 +13,7 @@ constexpr int kSweepPagesMax = 1'000;
 }  // namespace
 
 Async<void> SessionSweep::sweep(SweepReport* report) {
-  auto done = co_await sessions_.follow_ledger();
+  auto done = co_await deps_.sessions.follow_ledger();
   if (!done) co_return done;
   done = co_await close_idle(report);
   if (!done) co_return done;
@@ -24,13 +24,13 @@ Async<void> SessionSweep::sweep(SweepReport* report) {
 
 Async<void> SessionSweep::close_idle(SweepReport* report) {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
-    const TimePoint last = clock_.now() - limits_.ttl;
-    const auto idle = co_await ledger_.idle_sessions(last, kSweepSessionsMax);
+    const TimePoint last = deps_.clock.now() - limits_.ttl;
+    const auto idle = co_await deps_.ledger.idle_sessions(last, kSweepSessionsMax);
     if (!idle) co_return std::unexpected(idle.error());
     std::int64_t closed = 0;
     for (const Session& session : *idle) {
       if (is_stopped_) break;
-      const auto did = co_await sessions_.sweep(session.id, last);
+      const auto did = co_await deps_.sessions.sweep(session.id, last);
       if (!did) co_return std::unexpected(did.error());
       if (*did) ++closed;
     }
@@ -43,8 +43,8 @@ Async<void> SessionSweep::close_idle(SweepReport* report) {
 
 Async<void> SessionSweep::delete_closed(SweepReport* report) {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
-    const auto old =
-        co_await ledger_.closed_sessions(clock_.now() - limits_.hard_ttl, kSweepSessionsMax);
+    const auto old = co_await deps_.ledger.closed_sessions(deps_.clock.now() - limits_.hard_ttl,
+                                                           kSweepSessionsMax);
     if (!old) co_return std::unexpected(old.error());
     for (const std::string& id : *old) {
       if (is_stopped_) break;
@@ -59,16 +59,16 @@ Async<void> SessionSweep::delete_closed(SweepReport* report) {
 
 // A long journal goes piece by piece, so that other writes get their turn.
 Async<bool> SessionSweep::delete_one(std::string id) {
-  if (auto cleared = co_await sessions_.clear(id); !cleared) {
+  if (auto cleared = co_await deps_.sessions.clear(id); !cleared) {
     co_return std::unexpected(std::move(cleared.error()));
   }
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
-    AuditEvent event{.event = "hard_delete", .at = clock_.now()};
+    AuditEvent event{.event = "hard_delete", .at = deps_.clock.now()};
     const auto is_gone =
-        co_await ledger_.delete_session(id, std::move(event), kSweepJournalRowsMax);
+        co_await deps_.ledger.delete_session(id, std::move(event), kSweepJournalRowsMax);
     if (!is_gone) co_return is_gone;
     if (!*is_gone) continue;
-    dirs_.remove(std::move(id));
+    deps_.dirs.remove(std::move(id));
     co_return true;
   }
   co_return false;
@@ -76,14 +76,14 @@ Async<bool> SessionSweep::delete_one(std::string id) {
 
 Async<void> SessionSweep::trim_journals() {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
-    const auto trimmed =
-        co_await ledger_.trim_journal(clock_.now() - limits_.journal_age_max, kSweepJournalRowsMax);
+    const auto trimmed = co_await deps_.ledger.trim_journal(
+        deps_.clock.now() - limits_.journal_age_max, kSweepJournalRowsMax);
     if (!trimmed) co_return std::unexpected(trimmed.error());
     if (*trimmed < kSweepJournalRowsMax) break;
   }
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
     const auto trimmed =
-        co_await ledger_.trim_large_journals(limits_.journal_bytes_max, kSweepJournalRowsMax);
+        co_await deps_.ledger.trim_large_journals(limits_.journal_bytes_max, kSweepJournalRowsMax);
     if (!trimmed) co_return std::unexpected(trimmed.error());
     if (*trimmed < kSweepJournalRowsMax) break;
   }

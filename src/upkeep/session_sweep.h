@@ -1,4 +1,4 @@
-// The sweeper's chore for sessions: closes those that nobody has used for long, deletes those
+// The sweeper's chore for sessions: closes those that were not used for long, deletes those
 // that were closed long ago, trims their journals, and ends what lives for rows that another
 // program has closed or removed. Owned by the daemon; io thread only.
 #pragma once
@@ -17,6 +17,13 @@ namespace clawdforge {
 
 class SessionSweep {
  public:
+  // Each outlives the sweep.
+  struct Dependencies {
+    Ledger& ledger;
+    Sessions& sessions;
+    SessionDirs& dirs;
+    const Clock& clock;
+  };
   struct Limits {
     std::chrono::seconds ttl{};       // from its last turn, or its creation, to its close
     std::chrono::seconds hard_ttl{};  // from its close to its deletion
@@ -24,9 +31,7 @@ class SessionSweep {
     std::int64_t journal_bytes_max = 0;  // of one session
   };
 
-  SessionSweep(Ledger& ledger, Sessions& sessions, SessionDirs& dirs, const Clock& clock,
-               Limits limits)
-      : ledger_(ledger), sessions_(sessions), dirs_(dirs), clock_(clock), limits_(limits) {}
+  SessionSweep(Dependencies deps, Limits limits) : deps_(deps), limits_(limits) {}
 
   Async<void> sweep(SweepReport* report);
   // A sweep under way ends soon.
@@ -38,10 +43,7 @@ class SessionSweep {
   Async<bool> delete_one(std::string id);
   Async<void> trim_journals();
 
-  Ledger& ledger_;
-  Sessions& sessions_;
-  SessionDirs& dirs_;
-  const Clock& clock_;
+  const Dependencies deps_;
   const Limits limits_;
   bool is_stopped_ = false;
 };

@@ -1,9 +1,8 @@
-// Sweeper removes what has had its time: expired uploads, old lines of the audit, and whatever
-// chores it is given.
-// The ledger's rows decide.
-// Ticks never overlap: whoever asks for one while another runs waits for it and then gets
-// one of its own, because what it wants swept may have expired after the other had looked.
-// Owned by the daemon; io thread only. run() ends by stop().
+// Sweeper removes what has had its time: expired uploads, old lines of the audit, and what the
+// chores that it is given remove. The ledger's rows decide. Ticks never overlap: a caller that
+// asks for one while another runs waits for that, and then gets one of its own, because what it
+// wants swept may have expired after the other had looked. Owned by the daemon; io thread only.
+// run() ends by stop().
 #pragma once
 
 #include <chrono>
@@ -31,30 +30,28 @@ struct SweepReport {
   std::int64_t failed = 0;  // what could not be removed; the next tick tries again
 };
 
-struct UploadsRecovered {
-  std::int64_t files_removed = 0;
-  std::int64_t rows_removed = 0;
-};
-
 class Sweeper {
  public:
+  // Each outlives the sweeper.
+  struct Dependencies {
+    IoExecutor executor;
+    Ledger& ledger;
+    UploadFiles& upload_files;
+    const Clock& clock;
+    Log& log;
+    Metrics& metrics;
+  };
   struct Times {
     std::chrono::seconds interval{};                    // between two ticks
     std::optional<std::chrono::seconds> audit_age_max;  // without it the audit is kept for ever
   };
 
-  // All that is handed in outlives the sweeper.
-  Sweeper(IoExecutor executor, Ledger& ledger, UploadFiles& uploads, const Clock& clock, Log& log,
-          Metrics& metrics, Times times);
+  Sweeper(Dependencies deps, Times times);
 
   // What a tick does beside the uploads. One that fails does not keep the others from their
   // turn. Before the first tick.
   using Chore = std::function<Async<void>(SweepReport*)>;
   void add(Chore chore);
-
-  // Before the gateway takes work: brings files and rows together again after a crash, or
-  // after somebody has tidied up. A file that no row knows goes, and a row without a file.
-  Async<UploadsRecovered> recover_uploads();
 
   // Looks and acts once. Fails when the ledger or the disk does; what was done until then
   // stays done.
@@ -72,12 +69,9 @@ class Sweeper {
   Async<void> sweep_audit(SweepReport* report);
   void report(const Result<SweepReport>& swept);
 
-  std::vector<Chore> chores_;
-  Ledger& ledger_;
-  UploadFiles& uploads_;
-  const Clock& clock_;
-  Log& log_;
+  const Dependencies deps_;
   const Times times_;
+  std::vector<Chore> chores_;
   Timer pause_;  // between two ticks of run()
   Signal idle_;  // a tick has ended
   Counter& sweeps_;

@@ -1,83 +1,26 @@
 #include "upkeep/sweeper.h"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <boost/asio/co_spawn.hpp>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <set>
 
-#include "base/run_to_end.h"
 #include "base/task_group.h"
-#include "ledger/rows/sql_ledger.h"
+#include "upkeep/uploads_fixture.h"
 
 namespace clawdforge {
 namespace {
 
 using namespace std::chrono_literals;
 
-class SweeperTest : public ::testing::Test {
+class SweeperTest : public UploadsFixture {
  protected:
-  SweeperTest() {
-    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", log_, metrics_));
-    sweeper_ = std::make_unique<Sweeper>(io_.get_executor(), *ledger_, files_, clock_, log_,
-                                         metrics_, Sweeper::Times{1s, {}});
-  }
-  ~SweeperTest() override { std::filesystem::remove_all(root_); }
-
-  // A row that expires after `ttl`, and its file.
-  void upload(const std::string& name, std::chrono::seconds ttl, bool has_file = true) {
-    Upload upload;
-    upload.token_digest = sha256(name);
-    upload.app = "app";
-    upload.created_at = clock_.now();
-    upload.expires_at = clock_.now() + ttl;
-    ASSERT_TRUE(run_to_end(io_, ledger_->add_upload(upload)));
-    if (has_file) put_file(to_hex(sha256(name)));
-  }
-  void put_file(const std::string& name) {
-    std::filesystem::create_directories(root_ + "/uploads");
-    std::ofstream(root_ + "/uploads/" + name) << "text";
-  }
-  std::set<std::string> files() {
-    const auto names = run_to_end(io_, files_.names());
-    return {names->begin(), names->end()};
-  }
-  std::set<std::string> rows() {
-    std::set<std::string> names;
-    for (const Digest& digest : run_to_end(io_, ledger_->all_uploads()).value()) {
-      names.insert(to_hex(digest));
-    }
-    return names;
-  }
   SweepReport tick() {
-    const auto swept = run_to_end(io_, sweeper_->tick());
+    const auto swept = run_to_end(io_, sweeper_.tick());
     EXPECT_TRUE(swept);
     return swept.value_or(SweepReport{});
   }
-  static std::set<std::string> named(std::initializer_list<const char*> names) {
-    std::set<std::string> digests;
-    for (const char* name : names) digests.insert(to_hex(sha256(name)));
-    return digests;
-  }
 
-  static std::string new_directory() {
-    std::string path = ::testing::TempDir() + "sweeper-XXXXXX";
-    if (mkdtemp(path.data()) == nullptr) std::abort();
-    return path;
-  }
-
-  const std::string root_ = new_directory();
-  IoContext io_{1};
-  Log log_{LogLevel::error, LogFormat::text};
-  Metrics metrics_;
-  ManualClock clock_{TimePoint(std::chrono::hours(500'000))};
-  Disk disk_{io_.get_executor()};
-  UploadFiles files_{root_, disk_};
-  std::unique_ptr<SqlLedger> ledger_;
-  std::unique_ptr<Sweeper> sweeper_;
+  Sweeper sweeper_{{io_.get_executor(), *ledger_, files_, clock_, log_, metrics_}, {1s, {}}};
 };
 
 TEST_F(SweeperTest, AnUploadGoesWhenItsTimeIsUpAndNotBefore) {
@@ -145,7 +88,7 @@ TEST_F(SweeperTest, ALedgerThatFailsIsAnErrorAndKeepsTheFiles) {
   upload("short", 60s);
   clock_.advance(60s);
   ledger_->stop();
-  const auto swept = run_to_end(io_, sweeper_->tick());
+  const auto swept = run_to_end(io_, sweeper_.tick());
   ASSERT_FALSE(swept);
   EXPECT_EQ(swept.error().code, "ledger_unavailable");
   EXPECT_EQ(files(), named({"short"}));
@@ -156,7 +99,7 @@ TEST_F(SweeperTest, TicksDoNotOverlapAndEachAskerGetsOneOfItsOwn) {
   clock_.advance(60s);
   std::vector<std::int64_t> deleted;
   for (int i = 0; i < 5; ++i) {
-    boost::asio::co_spawn(io_, sweeper_->tick(),
+    boost::asio::co_spawn(io_, sweeper_.tick(),
                           [&](std::exception_ptr thrown, Result<SweepReport> swept) {
                             ASSERT_FALSE(thrown);
                             deleted.push_back(swept.value().files_deleted);
@@ -174,39 +117,16 @@ TEST_F(SweeperTest, SweepsByItselfUntilItIsStopped) {
   upload("short", 60s);
   clock_.advance(60s);
   TaskGroup tasks(io_.get_executor());
-  tasks.spawn(sweeper_->run());
+  tasks.spawn(sweeper_.run());
   io_.restart();
   const Counter& sweeps = metrics_.counter("clawdforge_sweeps_total", "");
   const auto end = std::chrono::steady_clock::now() + 60s;
   while (sweeps.value() < 2 && std::chrono::steady_clock::now() < end) io_.run_one_for(100ms);
-  sweeper_->stop();
+  sweeper_.stop();
   io_.run();
   EXPECT_EQ(tasks.size(), 0u);
   EXPECT_EQ(sweeps.value(), 2);
   EXPECT_TRUE(files().empty());
-}
-
-TEST_F(SweeperTest, AtStartFilesAndRowsAreBroughtTogether) {
-  upload("whole", 3'600s);
-  upload("no-file", 3'600s, false);
-  put_file(to_hex(sha256("no-row")));
-  put_file(".arriving-7");
-  ASSERT_TRUE(run_to_end(io_, sweeper_->recover_uploads()));
-  EXPECT_EQ(files(), named({"whole"}));
-  EXPECT_EQ(rows(), named({"whole"}));
-  ASSERT_TRUE(run_to_end(io_, sweeper_->recover_uploads()));
-  EXPECT_EQ(files(), named({"whole"}));
-}
-
-TEST_F(SweeperTest, AtTheFirstStartThereIsNothingToRecover) {
-  EXPECT_TRUE(run_to_end(io_, sweeper_->recover_uploads()));
-}
-
-TEST_F(SweeperTest, ALedgerThatCannotBeReadLosesNoFile) {
-  put_file(to_hex(sha256("file")));
-  ledger_->stop();
-  EXPECT_FALSE(run_to_end(io_, sweeper_->recover_uploads()));
-  EXPECT_EQ(files(), named({"file"}));
 }
 
 }  // namespace

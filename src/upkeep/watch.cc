@@ -1,5 +1,7 @@
 #include "upkeep/watch.h"
 
+#include <utility>
+
 #include "base/async_tokens.h"
 
 namespace clawdforge {
@@ -12,37 +14,30 @@ constexpr int kLooksPerBeat = 3;   // a ledger that refuses is tried about once 
 
 }  // namespace
 
-Watch::Watch(IoExecutor executor, Ledger& ledger, Apps& apps, const Clock& clock, Log& log,
-             std::string instance_id)
-    : timer_(executor),
-      ledger_(ledger),
-      apps_(apps),
-      clock_(clock),
-      log_(log),
-      instance_id_(std::move(instance_id)) {}
+Watch::Watch(Dependencies deps) : deps_(std::move(deps)), timer_(deps_.executor) {}
 
 Async<void> Watch::begin() {
-  auto mark = co_await ledger_.foreign_change_mark();
+  auto mark = co_await deps_.ledger.foreign_change_mark();
   if (!mark) co_return std::unexpected(mark.error());
   // The mark is older than what is read now: a change in between shows at the next look.
   mark_ = *mark;
-  auto reloaded = co_await apps_.reload();
+  auto reloaded = co_await deps_.apps.reload();
   if (!reloaded) co_return reloaded;
   co_return co_await count_sessions();
 }
 
 Async<void> Watch::count_sessions() {
-  auto count = co_await ledger_.open_session_count();
+  auto count = co_await deps_.ledger.open_session_count();
   if (!count) co_return std::unexpected(count.error());
   open_sessions_ = *count;
   co_return Result<void>{};
 }
 
 Async<void> Watch::look() {
-  auto mark = co_await ledger_.foreign_change_mark();
+  auto mark = co_await deps_.ledger.foreign_change_mark();
   if (!mark) co_return std::unexpected(mark.error());
   if (*mark != mark_ || is_doubtful_) {
-    auto reloaded = co_await apps_.reload();
+    auto reloaded = co_await deps_.apps.reload();
     if (!reloaded) co_return reloaded;
     mark_ = *mark;
     is_doubtful_ = false;
@@ -56,12 +51,12 @@ Task<void> Watch::run() {
     timer_.expires_after(kLookInterval);
     co_await timer_.async_wait(kAwait);
     if (is_stopped_) co_return;
-    // A write may have been kept although its caller was told that nobody knows.
-    if (!ledger_.is_healthy()) is_doubtful_ = true;
+    // A write may have been kept although its caller was told that this is not known.
+    if (!deps_.ledger.is_healthy()) is_doubtful_ = true;
     auto looked = co_await look();
-    if (looked && round % kLooksPerNote == 0) looked = co_await apps_.note_uses();
-    if (!ledger_.is_healthy() && round % kLooksPerBeat == 0) {
-      looked = co_await ledger_.beat(instance_id_, clock_.now());
+    if (looked && round % kLooksPerNote == 0) looked = co_await deps_.apps.note_uses();
+    if (!deps_.ledger.is_healthy() && round % kLooksPerBeat == 0) {
+      looked = co_await deps_.ledger.beat(deps_.instance_id, deps_.clock.now());
     }
     report(looked);
   }
@@ -74,9 +69,10 @@ void Watch::stop() {
 
 void Watch::report(const Result<void>& looked) {
   if (!looked && !is_failing_) {
-    log_.error("the ledger does not answer", {{"why", std::string_view(looked.error().detail)}});
+    deps_.log.error("the ledger does not answer",
+                    {{"why", std::string_view(looked.error().detail)}});
   }
-  if (looked && is_failing_) log_.info("the ledger answers again");
+  if (looked && is_failing_) deps_.log.info("the ledger answers again");
   is_failing_ = !looked;
 }
 

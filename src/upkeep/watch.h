@@ -19,8 +19,17 @@ namespace clawdforge {
 
 class Watch {
  public:
-  Watch(IoExecutor executor, Ledger& ledger, Apps& apps, const Clock& clock, Log& log,
-        std::string instance_id);
+  // Each outlives the watch.
+  struct Dependencies {
+    IoExecutor executor;
+    Ledger& ledger;
+    Apps& apps;
+    const Clock& clock;
+    Log& log;
+    std::string instance_id;
+  };
+
+  explicit Watch(Dependencies deps);
 
   // First look, before the gateway is ready.
   Async<void> begin();
@@ -38,12 +47,8 @@ class Watch {
   Async<void> count_sessions();
   void report(const Result<void>& looked);
 
+  const Dependencies deps_;
   Timer timer_;
-  Ledger& ledger_;
-  Apps& apps_;
-  const Clock& clock_;
-  Log& log_;
-  const std::string instance_id_;
   std::function<void()> on_reload_;
   std::int64_t mark_ = 0;
   std::int64_t open_sessions_ = 0;

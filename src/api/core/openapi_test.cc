@@ -54,7 +54,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   RandomIds ids(clock);
   auto ledger = std::move(*open_ledger(io.get_executor(), "sqlite::memory:", log, metrics));
   Apps apps(*ledger, clock, ids, log);
-  const Watch watch(io.get_executor(), *ledger, apps, clock, log, "instance");
+  const Watch watch({io.get_executor(), *ledger, apps, clock, log, "instance"});
   const bool is_draining = false;
   const ProgramFinding absent;
   const HealthSources health{
@@ -84,8 +84,8 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   add_agent_routes(endpoints, [] { return std::vector<AgentListing>(); });
   add_token_routes(endpoints, apps, sessions);
   add_audit_routes(endpoints, *ledger, sessions);
-  Sweeper sweeper(io.get_executor(), *ledger, upload_files, clock, log, metrics,
-                  Sweeper::Times{std::chrono::seconds(60), {}});
+  Sweeper sweeper({io.get_executor(), *ledger, upload_files, clock, log, metrics},
+                  {std::chrono::seconds(60), {}});
   add_sweep_routes(endpoints, sweeper);
 
   Operations served;

@@ -1,0 +1,31 @@
+// What the recovery at start works with. Each thing in it outlives the recovery.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "base/async.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "ledger/rows/ledger.h"
+#include "storage/work/run_dirs.h"
+#include "storage/work/session_dirs.h"
+#include "storage/work/upload_files.h"
+
+namespace clawdforge {
+
+struct RecoveryDependencies {
+  IoExecutor executor;
+  Ledger& ledger;
+  RunDirs& run_dirs;
+  SessionDirs& session_dirs;
+  UploadFiles& upload_files;
+  const Clock& clock;
+  Log& log;
+  Metrics& metrics;
+  std::string instance_id;  // of this gateway: what belongs to others is left over
+  std::chrono::milliseconds kill_grace{};
+};
+
+}  // namespace clawdforge
