@@ -67,6 +67,8 @@ struct Config {
   std::int64_t body_bytes_max = 0;
   std::int64_t file_bytes_max = 0;
   std::int64_t connections_max = 0;
+  std::optional<std::int64_t> connections_max_per_app;
+  std::optional<std::int64_t> event_streams_max_per_app;
   std::chrono::milliseconds cancel_grace{};
   std::chrono::milliseconds kill_grace{};
   PidNamespace pid_namespace = PidNamespace::automatic;

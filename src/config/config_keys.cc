@@ -240,6 +240,12 @@ constexpr KeyRow kRows[] = {
                                     "Size of an uploaded file."),
     number<&Config::connections_max>("max_connections", {"10000"}, 1, kConnectionsMax,
                                      "Connections at the same time."),
+    number<&Config::connections_max_per_app>(
+        "max_connections_per_app", described("three quarters of max_connections, from 8 on"), 1,
+        kConnectionsMax, "Connections of one app at the same time."),
+    number<&Config::event_streams_max_per_app>(
+        "max_event_streams_per_app", described("= max_connections_per_app"), 1, kConnectionsMax,
+        "Streams of events of one app at the same time."),
     number<&Config::cancel_grace>("cancel_grace_ms", {"2000"}, 0, kGraceMsMax,
                                   "Time for an agent to acknowledge a cancel."),
     number<&Config::kill_grace>("kill_grace_ms", {"2000"}, 0, kGraceMsMax,

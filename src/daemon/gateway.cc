@@ -49,11 +49,13 @@ std::string home_of(const std::map<std::string, std::string>& environment) {
 Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
     : deps_(surroundings),
       instance_id_(deps_.ids.uuid()),
+      connections_max_(connections_max()),
       tasks_(deps_.io.get_executor()),
       signals_(deps_.io.get_executor()),
       lag_timer_(deps_.io.get_executor()),
       alive_timer_(deps_.io.get_executor()),
       apps_(deps_.ledger, deps_.clock, deps_.ids, deps_.log),
+      quota_(quota_options()),
       watch_({.executor = deps_.io.get_executor(),
               .ledger = deps_.ledger,
               .apps = apps_,
@@ -100,7 +102,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
               [this] { show_depths(); }},
       api_(endpoints(),
            Auth({deps_.config.allow_cidrs, deps_.config.trusted_proxies}, admin_digest, apps_),
-           static_cast<std::size_t>(deps_.config.body_bytes_max), is_draining_),
+           quota_, static_cast<std::size_t>(deps_.config.body_bytes_max), is_draining_),
       server_(
           deps_.io, server_options(), [this](Request& request) { return api_.admit(request); },
           deps_.log, deps_.metrics) {
@@ -129,9 +131,21 @@ std::size_t Gateway::connections_max() const {
   return possible;
 }
 
+// One app leaves a quarter to the others, unless there are so few that it would hardly have any.
+Quota::Options Gateway::quota_options() const {
+  constexpr std::size_t kSharedFrom = 8;
+  const std::size_t share =
+      connections_max_ < kSharedFrom ? connections_max_ : connections_max_ / 4 * 3;
+  const auto connections =
+      deps_.config.connections_max_per_app.value_or(static_cast<std::int64_t>(share));
+  return {
+      .connections_max_per_app = connections,
+      .event_streams_max_per_app = deps_.config.event_streams_max_per_app.value_or(connections)};
+}
+
 ServerOptions Gateway::server_options() const {
   ServerOptions options;
-  options.connections_max = connections_max();
+  options.connections_max = connections_max_;
   options.tls_cert = deps_.config.tls_cert;
   options.tls_key = deps_.config.tls_key;
   // The id's random tail tells the requests of two lives of the gateway apart. Short: with
@@ -147,9 +161,9 @@ Endpoints Gateway::endpoints() {
   const Config& config = deps_.config;
   add_run_routes(all, runs_, {config.default_model, config.default_timeout, config.max_timeout});
   add_file_routes(all, uploads_, static_cast<std::size_t>(config.file_bytes_max));
-  add_session_routes(all, sessions_, apps_, deps_.ledger,
+  add_session_routes(all, sessions_, apps_, quota_, deps_.ledger,
                      {config.default_timeout, config.max_timeout, config.event_format});
-  add_event_routes(all, sessions_, apps_);
+  add_event_routes(all, sessions_, apps_, quota_);
   add_permission_routes(all, sessions_);
   add_agent_routes(all, [this] { return agents_.list(); });
   add_audit_routes(all, deps_.ledger, sessions_);

@@ -25,6 +25,7 @@
 #include "ledger/rows/ledger.h"
 #include "process/tree/spawner.h"
 #include "quota/apps.h"
+#include "quota/quota.h"
 #include "runs/runs.h"
 #include "sessions/sessions.h"
 #include "storage/disk/data_dir.h"
@@ -78,6 +79,7 @@ class Gateway {
   Task<void> await_first_look();
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;
+  Quota::Options quota_options() const;
   ServerOptions server_options() const;
   Endpoints endpoints();
   OneShots::Options one_shot_options() const;
@@ -88,6 +90,7 @@ class Gateway {
 
   Dependencies deps_;
   const std::string instance_id_;
+  const std::size_t connections_max_;
   bool is_draining_ = false;
   bool is_ending_ = false;
   bool is_over_ = false;  // nothing is left but to return
@@ -96,6 +99,7 @@ class Gateway {
   Timer lag_timer_;
   Timer alive_timer_;
   Apps apps_;
+  Quota quota_;
   Watch watch_;
   UploadFiles upload_files_;
   RunDirs run_dirs_;

@@ -13,6 +13,7 @@ KEYS = """listen data_dir ledger admin_token allow_cidrs trusted_proxies tls_cer
 claude_owner_settings acpx_bin default_model event_format default_timeout_secs max_timeout_secs max_runs max_runs_per_app
 max_queued_runs max_live_sessions max_sessions_per_app max_agents session_ttl_secs
 session_hard_ttl_secs sweep_interval_secs max_body_bytes max_file_bytes max_connections
+max_connections_per_app max_event_streams_per_app
 cancel_grace_ms kill_grace_ms pid_namespace drain_grace_secs permission_timeout_secs permission_mode
 journal_max_age_secs journal_max_bytes_per_session audit_max_age_secs reader_buffer_bytes log_level
 log_format""".split()

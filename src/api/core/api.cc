@@ -44,6 +44,13 @@ Admission refuse(const Failure& error, const Request& request, const Route* rout
   return admission;
 }
 
+// A connection that counts for no app must not stay.
+Admission refuse_connection(const Failure& failure, const Request& request, const Route* route) {
+  Admission admission = refuse(failure, request, route);
+  admission.refusal->close = true;
+  return admission;
+}
+
 Admission refuse_unrouted(const Router::Match& match, const Request& request) {
   Admission admission;
   admission.refusal.emplace();
@@ -81,9 +88,11 @@ Response json_response(std::string body) {
   return response;
 }
 
-Api::Api(Endpoints endpoints, Auth auth, std::size_t body_bytes_max, const bool& is_draining)
+Api::Api(Endpoints endpoints, Auth auth, Quota& quota, std::size_t body_bytes_max,
+         const bool& is_draining)
     : endpoints_(std::move(endpoints)),
       auth_(std::move(auth)),
+      quota_(quota),
       body_bytes_max_(body_bytes_max),
       is_draining_(is_draining) {
   for (std::size_t i = 0; i < endpoints_.size(); ++i) {
@@ -123,9 +132,14 @@ Admission Api::admit(Request& request) {
   if (const auto checked = check_type(endpoint, request); !checked) {
     return refuse(checked.error(), request, match.route);
   }
-  request.params = std::move(match.params);
   Admission admission;
   admission.route = match.route;
+  if (caller->kind == CallerKind::app) {
+    auto share = quota_.admit_connection(*caller->app);
+    if (!share) return refuse_connection(share.error(), request, match.route);
+    admission.connection_hold = std::make_shared<const AppShare>(std::move(*share));
+  }
+  request.params = std::move(match.params);
   admission.body_bytes_max = kIgnoredBodyBytesMax;
   if (endpoint.body == Body::json) admission.body_bytes_max = body_bytes_max_;
   if (endpoint.body == Body::multipart) admission.body_bytes_max = endpoint.body_bytes_max;

@@ -9,13 +9,15 @@
 #include "api/core/endpoint.h"
 #include "http/message/router.h"
 #include "http/server/server.h"
+#include "quota/quota.h"
 
 namespace clawdforge {
 
 class Api {
  public:
   // `is_draining` turns true when no new work is taken any more.
-  Api(Endpoints endpoints, Auth auth, std::size_t body_bytes_max, const bool& is_draining);
+  Api(Endpoints endpoints, Auth auth, Quota& quota, std::size_t body_bytes_max,
+      const bool& is_draining);
 
   Admission admit(Request& request);
 
@@ -27,6 +29,7 @@ class Api {
 
   const Endpoints endpoints_;
   Auth auth_;
+  Quota& quota_;
   const std::size_t body_bytes_max_;
   const bool& is_draining_;
   Router router_;

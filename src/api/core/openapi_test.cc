@@ -78,8 +78,9 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   Sessions sessions({io.get_executor(), *ledger, agents, uploads, session_dirs, acpx_records, clock,
                      ids, log, metrics, "instance"},
                     {});
-  add_session_routes(endpoints, sessions, apps, *ledger, {});
-  add_event_routes(endpoints, sessions, apps);
+  Quota quota({.connections_max_per_app = 1, .event_streams_max_per_app = 1});
+  add_session_routes(endpoints, sessions, apps, quota, *ledger, {});
+  add_event_routes(endpoints, sessions, apps, quota);
   add_permission_routes(endpoints, sessions);
   add_agent_routes(endpoints, [] { return std::vector<AgentListing>(); });
   add_token_routes(endpoints, apps, sessions);

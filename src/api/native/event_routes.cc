@@ -42,6 +42,7 @@ bool is_closing(std::string_view kind) { return kind == "done" || kind == "faile
 struct Watcher {
   std::unique_ptr<EventReader> reader;
   std::optional<std::int64_t> turn_index;
+  AppShare share;  // of the app's streams
   std::shared_ptr<const App> app;
   const Apps* apps = nullptr;
 };
@@ -149,16 +150,23 @@ Task<Response> event_page(std::unique_ptr<EventReader> reader, EventQuery asked,
   co_return json_response(std::move(body));
 }
 
-Task<Response> events(Sessions* sessions, const Apps* apps, Caller caller, Request* request) {
+Task<Response> events(Sessions* sessions, const Apps* apps, Quota* quota, Caller caller,
+                      Request* request) {
   const bool is_stream = accepts_event_stream(*request);
   const auto asked = parse_events(*request, is_stream);
   if (!asked) co_return problem(asked.error(), request->id);
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
+  AppShare share;
+  if (is_stream) {
+    auto admitted = quota->admit_event_stream(*caller.app);
+    if (!admitted) co_return problem(admitted.error(), request->id);
+    share = std::move(*admitted);
+  }
   auto reader = co_await sessions->read_events(caller.app->name, *id, asked->after);
   if (!reader) co_return session_problem(reader.error(), request->id);
   if (is_stream) {
-    co_return event_stream(std::move(*reader), std::nullopt, caller.app, *apps);
+    co_return event_stream(std::move(*reader), std::nullopt, std::move(share), caller.app, *apps);
   }
   co_return co_await event_page(std::move(*reader), *asked, request->id);
 }
@@ -175,23 +183,23 @@ Task<Response> cancel(Sessions* sessions, Caller caller, Request* request) {
 }  // namespace
 
 Response event_stream(std::unique_ptr<EventReader> reader, std::optional<std::int64_t> turn_index,
-                      std::shared_ptr<const App> app, const Apps& apps) {
+                      AppShare share, std::shared_ptr<const App> app, const Apps& apps) {
   Response response;
   response.content_type = "text/event-stream";
   response.headers.emplace_back("Cache-Control", "no-store");
   response.headers.emplace_back("X-Accel-Buffering", "no");
-  response.stream = [watcher = Watcher{std::move(reader), turn_index, std::move(app), &apps}](
-                        BodyWriter* writer) mutable {
+  response.stream = [watcher = Watcher{std::move(reader), turn_index, std::move(share),
+                                       std::move(app), &apps}](BodyWriter* writer) mutable {
     return send_events(std::move(watcher), writer);
   };
   return response;
 }
 
-void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps) {
+void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota) {
   Sessions* const all = &sessions;
   endpoints.push_back({"GET", "/sessions/{id}/events", Permit::app, Body::none,
-                       [all, known = &apps](Caller caller, Request* request) {
-                         return events(all, known, std::move(caller), request);
+                       [all, known = &apps, shares = &quota](Caller caller, Request* request) {
+                         return events(all, known, shares, std::move(caller), request);
                        }});
   endpoints.push_back(
       {"POST", "/sessions/{id}/cancel", Permit::app, Body::none,

@@ -9,6 +9,7 @@
 
 #include "api/core/endpoint.h"
 #include "quota/apps.h"
+#include "quota/quota.h"
 #include "sessions/sessions.h"
 
 namespace clawdforge {
@@ -17,11 +18,11 @@ namespace clawdforge {
 inline constexpr std::chrono::seconds kHeartbeat{14};
 
 // With a turn, only what is told of it, until it has ended. The stream ends when the app's
-// token does.
+// token does, and holds the share until then.
 Response event_stream(std::unique_ptr<EventReader> reader, std::optional<std::int64_t> turn_index,
-                      std::shared_ptr<const App> app, const Apps& apps);
+                      AppShare share, std::shared_ptr<const App> app, const Apps& apps);
 
-// Both outlive the endpoints.
-void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps);
+// All that is handed in outlives the endpoints.
+void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota);
 
 }  // namespace clawdforge

@@ -24,8 +24,8 @@ Task<Response> create(Sessions* sessions, const Apps* apps, Caller caller, Reque
   co_return created_session(*session);
 }
 
-Task<Response> turn(Sessions* sessions, const Apps* apps, SessionDefaults defaults, Caller caller,
-                    Request* request) {
+Task<Response> turn(Sessions* sessions, const Apps* apps, Quota* quota, SessionDefaults defaults,
+                    Caller caller, Request* request) {
   defaults.event_format = caller.app->event_format.value_or(defaults.event_format);
   auto parsed = parse_turn(request->body, accepts_event_stream(*request), defaults);
   if (!parsed) co_return problem(parsed.error(), request->id);
@@ -35,9 +35,12 @@ Task<Response> turn(Sessions* sessions, const Apps* apps, SessionDefaults defaul
   TurnRequest& asked = parsed->turn;
   asked.received = request->received;
   if (parsed->is_streamed) {
+    auto share = quota->admit_event_stream(*caller.app);
+    if (!share) co_return problem(share.error(), request->id);
     auto stream = co_await sessions->stream_turn(caller.app, *id, std::move(asked));
     if (!stream) co_return session_problem(stream.error(), request->id);
-    co_return event_stream(std::move(stream->reader), stream->turn_index, caller.app, *apps);
+    co_return event_stream(std::move(stream->reader), stream->turn_index, std::move(*share),
+                           caller.app, *apps);
   }
   auto outcome = co_await sessions->turn(caller.app, *id, std::move(asked), request->hang_up);
   if (!outcome) co_return session_problem(outcome.error(), request->id);
@@ -120,7 +123,7 @@ Response session_problem(Failure error, std::string_view request_id) {
   return problem(error, request_id);
 }
 
-void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps,
+void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
                         LedgerReader& ledger, SessionDefaults defaults) {
   Sessions* const all = &sessions;
   endpoints.push_back({"POST", "/sessions", Permit::app, Body::json,
@@ -138,11 +141,12 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
   endpoints.push_back(
       {"DELETE", "/sessions/{id}", Permit::app, Body::none,
        [all](Caller caller, Request* request) { return close(all, std::move(caller), request); }});
-  endpoints.push_back({"POST", "/sessions/{id}/turn", Permit::app, Body::json,
-                       [all, known = &apps, defaults](Caller caller, Request* request) {
-                         return turn(all, known, defaults, std::move(caller), request);
-                       },
-                       true});
+  endpoints.push_back(
+      {"POST", "/sessions/{id}/turn", Permit::app, Body::json,
+       [all, known = &apps, shares = &quota, defaults](Caller caller, Request* request) {
+         return turn(all, known, shares, defaults, std::move(caller), request);
+       },
+       true});
   endpoints.push_back({"GET", "/sessions/{id}/files", Permit::app, Body::none,
                        [all](Caller caller, Request* request) {
                          return list_files(all, std::move(caller), request);

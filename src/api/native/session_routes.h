@@ -5,12 +5,13 @@
 #include "api/native/session_requests.h"
 #include "ledger/rows/ledger.h"
 #include "quota/apps.h"
+#include "quota/quota.h"
 #include "sessions/sessions.h"
 
 namespace clawdforge {
 
 // All that is handed in outlives the endpoints.
-void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps,
+void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
                         LedgerReader& ledger, SessionDefaults defaults);
 
 // The session that a path names first. What is no id is not found, like any other.

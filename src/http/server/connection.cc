@@ -133,6 +133,7 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
   bool linger_ = false;  // the caller may still be sending: let our answer arrive first
   std::string in_;       // read, not yet used; empty and without memory while idle
   std::string out_;
+  std::shared_ptr<const void> hold_;      // what the admission keeps for the connection
   std::unique_ptr<Streaming> streaming_;  // to be sent when its exchange() is done
 };
 
@@ -291,7 +292,11 @@ Task<bool> StreamConnection<Stream>::exchange() {
   if (end.fault) exchange.fault = end.fault;
   Response response;
   Admission admission;
-  if (!exchange.fault) admission = context_.admit(request);
+  if (!exchange.fault) {
+    hold_.reset();  // before it is asked for again: both would count
+    admission = context_.admit(request);
+    hold_ = std::move(admission.connection_hold);
+  }
   exchange.route = admission.route;
   exchange.who = std::move(request.who);
   if (admission.refusal) {

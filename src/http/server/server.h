@@ -33,6 +33,8 @@ struct Admission {
   bool pulls_body = false;      // the handler reads it from Request::body_reader
   bool watches_caller = false;  // Request::hang_up happens when the caller hangs up
   Handler handler;
+  // Kept until the connection's next request is admitted, or the connection has ended.
+  std::shared_ptr<const void> connection_hold;
   const Route* route = nullptr;  // for the metrics; none for an unknown path
 };
 using Admit = std::move_only_function<Admission(Request& request)>;

@@ -1,0 +1,98 @@
+"""One app cannot take all connections or streams of the gateway from the others."""
+import contextlib
+
+import pytest
+
+from answers import assert_error
+from gateway import wait_until
+from sessions import Talker, new_forge
+from streams import Stream
+from wire import Wire, bearer, request
+
+CONNECTIONS = 16
+SHARE = 12  # three quarters
+
+
+def who(app):
+    return request("GET /whoami", bearer(app.token))
+
+
+@contextlib.contextmanager
+def connections(app, count):
+    """So many, each of which has shown the app's token once, and then rests."""
+    with contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(Wire(app.gateway)) for _ in range(count)]
+        assert [wire.ask(who(app)).status for wire in wires] == [200] * count
+        yield wires
+
+
+def event_stream(app, session):
+    accept = "Accept: text/event-stream"
+    return Stream(app.gateway, request(f"GET {session.path}/events", bearer(app.token), accept))
+
+
+def assert_closed(wire, answer, code):
+    assert_error(answer, 429, code)
+    assert int(answer.header("Retry-After")) >= 1
+    assert answer.header("Connection").lower() == "close"
+    assert wire.read() is None
+
+
+def test_an_app_holds_at_most_three_quarters_of_the_connections(new_forge):
+    gateway = new_forge(max_connections=CONNECTIONS)
+    greedy, modest = Talker(gateway, "greedy"), Talker(gateway, "modest")
+    with connections(greedy, SHARE) as wires:
+        with Wire(gateway) as refused:
+            assert_closed(refused, refused.ask(who(greedy)), "too_many_app_connections")
+        with Wire(gateway) as other:
+            assert other.ask(who(modest)).status == 200
+        assert [wire.ask(who(greedy)).status for wire in wires] == [200] * SHARE, "these are its own"
+        wires.pop().socket.close()
+
+        def has_room():
+            with Wire(gateway) as wire:
+                return wire.ask(who(greedy)).status == 200
+        wait_until(has_room, "a connection that has ended does not count")
+
+
+def test_a_connection_belongs_to_the_app_that_used_it_last(new_forge):
+    gateway = new_forge(max_connections=CONNECTIONS, max_connections_per_app=2)
+    first, second = Talker(gateway, "first"), Talker(gateway, "second")
+    with connections(first, 2) as wires:
+        assert wires[0].ask(who(second)).status == 200
+        with connections(first, 1):
+            assert_closed(wires[0], wires[0].ask(who(first)), "too_many_app_connections")
+
+
+def test_with_few_connections_one_app_may_have_all(new_forge):
+    gateway = new_forge(max_connections=4)
+    app = Talker(gateway)
+    with connections(app, 4):
+        pass
+
+
+@pytest.mark.parametrize("ask", ["events", "turn"])
+def test_an_app_has_no_more_streams_than_it_may(new_forge, ask):
+    gateway = new_forge(max_event_streams_per_app=2)
+    app, other = Talker(gateway, "app"), Talker(gateway, "other")
+    session, others = app.session(), other.session()
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(event_stream(app, session)) for _ in range(2)]
+        assert [stream.status for stream in streams] == [200, 200]
+        if ask == "events":
+            answer = app.client().get(f"{session.path}/events", headers={"Accept": "text/event-stream"})
+        else:
+            answer = app.client().post(f"{session.path}/turn", json={"prompt": "hello", "stream": True})
+        assert_error(answer, 429, "too_many_streams")
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert app.get(session.path).json()["turn_count"] == 0, "a refused turn is not accepted"
+        assert app.get(f"{session.path}/events").status_code == 200, "a page is not a stream"
+        with event_stream(other, others) as stream:
+            assert stream.status == 200
+        streams.pop().close()
+
+        def has_room():
+            session.turn("hello")  # that a reader has gone shows when there is something to tell it
+            with event_stream(app, session) as stream:
+                return stream.status == 200
+        wait_until(has_room, "a stream that has ended does not count")
