@@ -1,14 +1,14 @@
-// Disk does what may block on a disk, on a thread of its own, in order of arrival. The io
-// thread asks and awaits the answer. Owned by the daemon; stop() or the destructor
-// finishes what is queued, and must come before the end of the io_context.
+// Disk is the Worker for everything that may block on a disk. Owned by the daemon.
+//
+// A call is answered Errc::unavailable "disk_busy" when too many wait already, after stop(), and
+// while the disk is stuck: it was not begun and never will be. "disk_stalled" when the disk got
+// stuck in it: it may still be done, before what is asked or posted from then on.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
-#include <memory>
 
-#include "base/async.h"
+#include "base/worker.h"
 
 namespace clawdforge {
 
@@ -20,40 +20,9 @@ inline constexpr std::size_t kDiskJobsMax = 4'096;
 // many steps, so none takes long.
 inline constexpr std::chrono::seconds kDiskStallMax{10};
 
-class Disk {
+class Disk final : public Worker {
  public:
   explicit Disk(IoExecutor executor);
-  ~Disk();
-  Disk(const Disk&) = delete;
-  Disk& operator=(const Disk&) = delete;
-
-  // Runs `work` on the disk's thread. It owns all it needs, because whoever asked may be
-  // gone by then. Cannot be cancelled. Errc::unavailable "disk_busy" when too much waits
-  // already, after stop(), and when the disk is stuck: it was not begun and never will be.
-  // "disk_stalled" when the disk got stuck in it: it may still be done, before what is asked or
-  // posted from then on.
-  Async<void> call(std::move_only_function<Result<void>()> work);
-
-  // Nobody waits for it: cleaning up. Dropped only when stop() was called before. Any thread.
-  void post(std::move_only_function<void()> work);
-
-  // The same in pieces: a step that gives true is done again behind what waits by then, so
-  // that a long piece of work delays the others by one step only.
-  void post_in_steps(std::move_only_function<bool()> step);
-
-  // Io thread, about once a second: answers those who wait for a disk that is stuck.
-  void answer_stalled_calls();
-  bool is_stalled() const;
-  std::size_t waiting() const;  // calls and clean-ups
-
-  // Blocks until all that was asked is done; may be called again.
-  void stop();
-
- private:
-  class Works;
-
-  const IoExecutor executor_;
-  std::unique_ptr<Works> works_;
 };
 
 // What an error of a call means: false: nothing of it was done, so nothing is to be undone.
