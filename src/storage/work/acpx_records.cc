@@ -83,10 +83,9 @@ Async<void> AcpxRecords::remove(std::string agent_session_id) {
   if (home_.empty() || !agent_session_id.starts_with(kPrefix)) co_return Result<void>{};
   std::string id = agent_session_id.substr(kPrefix.size());
   if (id.empty() || id.size() > kRecordIdBytesMax) co_return Result<void>{};
-  auto removing = disk_.call([home = home_, socket_root = socket_root_, id = std::move(id)] {
+  co_return co_await disk_.call([home = home_, socket_root = socket_root_, id = std::move(id)] {
     return remove_record(home, socket_root, id);
   });
-  co_return co_await std::move(removing);
 }
 
 }  // namespace clawdforge

@@ -120,15 +120,17 @@ class Walk {
   bool is_full_ = false;
 };
 
-Result<void> list_work(const NamedDirs& dirs, const std::string& id, WorkListing& listing) {
+Result<WorkListing> list_work(const NamedDirs& dirs, const std::string& id) {
+  WorkListing listing;
   Descriptor work = dirs.open_inside(id, "work");
   if (!work.is_open() && is_our_trouble(errno)) {
     return file_failure(errno, "opening a session's directory");
   }
-  if (!work.is_open()) return {};
+  if (!work.is_open()) return listing;
   auto walked = Walk(listing).run(std::move(work), "", 0);
+  if (!walked) return std::unexpected(std::move(walked.error()));
   std::ranges::sort(listing.files, {}, &WorkFile::path);
-  return walked;
+  return listing;
 }
 
 std::unexpected<Failure> no_such_file() {
@@ -161,14 +163,15 @@ struct WorkFileReader::File {
   explicit File(Descriptor opened) : content(std::move(opened)) {}
 
   // The disk's thread.
-  Result<void> read(std::string& bytes) {
+  Result<std::string> read(std::size_t bytes_max) {
+    std::string bytes(bytes_max, '\0');
     for (;;) {
       const ssize_t count = ::pread(content.number(), bytes.data(), bytes.size(), offset);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return file_failure(errno, "reading a session's file");
       bytes.resize(static_cast<std::size_t>(count));
       offset += count;
-      return {};
+      return bytes;
     }
   }
 
@@ -183,8 +186,8 @@ struct OpenedFile {
   std::int64_t size = 0;
 };
 
-Result<void> open_work_file(const NamedDirs& dirs, const std::string& id, const std::string& path,
-                            OpenedFile& opened) {
+Result<OpenedFile> open_work_file(const NamedDirs& dirs, const std::string& id,
+                                  const std::string& path) {
   const Descriptor work = dirs.open_inside(id, "work");
   if (!work.is_open()) return not_opened(errno);
   const Descriptor place = open_place(work.number(), path);
@@ -192,13 +195,12 @@ Result<void> open_work_file(const NamedDirs& dirs, const std::string& id, const 
   struct stat found{};
   if (::fstat(place.number(), &found) != 0) return not_opened(errno);
   if (!S_ISREG(found.st_mode)) return no_such_file();
-  // Never waits, for whom the agent may have lent the file to.
+  // Opened with O_NONBLOCK: the agent may hold a lease on this file, and open() would wait for it.
   Descriptor content(::open(fmt::format("/proc/self/fd/{}", place.number()).c_str(),
                             O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!content.is_open()) return not_opened(errno);
-  opened.file = std::make_shared<WorkFileReader::File>(std::move(content));
-  opened.size = static_cast<std::int64_t>(found.st_size);
-  return {};
+  return OpenedFile{.file = std::make_shared<WorkFileReader::File>(std::move(content)),
+                    .size = static_cast<std::int64_t>(found.st_size)};
 }
 
 }  // namespace
@@ -213,22 +215,15 @@ WorkFileReader::~WorkFileReader() {
 
 Async<std::string> WorkFileReader::read(std::size_t bytes_max) {
   const auto left = static_cast<std::size_t>(size_ - file_->offset);
-  auto bytes = std::make_shared<std::string>(std::min(left, bytes_max), '\0');
-  if (bytes->empty()) co_return std::move(*bytes);
-  auto done = co_await disk_.call([file = file_, bytes] { return file->read(*bytes); });
-  if (!done) co_return std::unexpected(std::move(done.error()));
-  co_return std::move(*bytes);
+  const std::size_t wanted = std::min(left, bytes_max);
+  if (wanted == 0) co_return std::string();
+  co_return co_await disk_.call([file = file_, wanted] { return file->read(wanted); });
 }
 
 Async<WorkListing> SessionDirs::list(std::string session_id) {
   if (!is_dir_name(session_id)) co_return WorkListing();
-  auto listing = std::make_shared<WorkListing>();
-  auto looking = disk_.call([dirs = dirs_, id = std::move(session_id), listing] {
-    return list_work(dirs, id, *listing);
-  });
-  auto looked = co_await std::move(looking);
-  if (!looked) co_return std::unexpected(std::move(looked.error()));
-  co_return std::move(*listing);
+  co_return co_await disk_.call(
+      [dirs = dirs_, id = std::move(session_id)] { return list_work(dirs, id); });
 }
 
 Async<std::unique_ptr<WorkFileReader>> SessionDirs::open(std::string session_id, std::string path) {
@@ -236,10 +231,11 @@ Async<std::unique_ptr<WorkFileReader>> SessionDirs::open(std::string session_id,
       path.find('\0') != path.npos) {
     co_return no_such_file();
   }
-  auto opened = std::make_shared<OpenedFile>();
-  auto done = co_await disk_.call([dirs = dirs_, id = std::move(session_id), path = std::move(path),
-                                   opened] { return open_work_file(dirs, id, path, *opened); });
-  if (!done) co_return std::unexpected(std::move(done.error()));
+  auto opened =
+      co_await disk_.call([dirs = dirs_, id = std::move(session_id), path = std::move(path)] {
+        return open_work_file(dirs, id, path);
+      });
+  if (!opened) co_return std::unexpected(std::move(opened.error()));
   co_return std::make_unique<WorkFileReader>(std::move(opened->file), opened->size, disk_);
 }
 

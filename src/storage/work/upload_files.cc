@@ -59,10 +59,11 @@ Result<void> remove_names(const std::string& root, const std::vector<std::string
   return removed;
 }
 
-Result<void> remove_digests(const std::string& root, const std::vector<Digest>& digests,
-                            UploadFiles::Removal& removal) {
+Result<UploadFiles::Removal> remove_digests(const std::string& root,
+                                            const std::vector<Digest>& digests) {
   const auto directory = open_root(root);
   if (!directory) return std::unexpected(directory.error());
+  UploadFiles::Removal removal;
   for (const Digest& digest : digests) {
     if (::unlinkat(directory->number(), to_hex(digest).c_str(), 0) == 0 || errno == ENOENT) {
       removal.gone.push_back(digest);
@@ -70,18 +71,19 @@ Result<void> remove_digests(const std::string& root, const std::vector<Digest>& 
       removal.why_not = std::generic_category().message(errno);
     }
   }
-  return {};
+  return removal;
 }
 
-Result<void> list(const std::string& root, std::vector<std::string>& names) {
+Result<std::vector<std::string>> list_uploads(const std::string& root) {
   if (auto opened = open_root(root); !opened) return std::unexpected(opened.error());
+  std::vector<std::string> names;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
        entry.increment(error)) {
     names.push_back(entry->path().filename());
   }
   if (error) return file_failure(error.value(), "reading the directory of the uploads");
-  return {};
+  return names;
 }
 
 }  // namespace
@@ -90,15 +92,8 @@ UploadFiles::UploadFiles(std::string data_dir, Disk& disk)
     : root_(std::move(data_dir) + "/uploads"), disk_(disk) {}
 
 Async<std::unique_ptr<IncomingFile>> UploadFiles::begin() {
-  auto file = std::make_shared<FilePtr>();
-  auto beginning = disk_.call([root = root_, file]() -> Result<void> {
-    auto begun = begin_file(root);
-    if (!begun) return std::unexpected(std::move(begun.error()));
-    *file = std::move(*begun);
-    return {};
-  });
-  auto begun = co_await std::move(beginning);
-  if (!begun) co_return std::unexpected(std::move(begun.error()));
+  auto file = co_await disk_.call([root = root_] { return begin_file(root); });
+  if (!file) co_return std::unexpected(std::move(file.error()));
   co_return std::make_unique<IncomingFile>(std::move(*file), disk_);
 }
 
@@ -124,20 +119,12 @@ void UploadFiles::remove_again() {
 }
 
 Async<UploadFiles::Removal> UploadFiles::remove_and_tell(std::vector<Digest> token_digests) {
-  auto removal = std::make_shared<Removal>();
-  auto removing = disk_.call([root = root_, digests = std::move(token_digests), removal] {
-    return remove_digests(root, digests, *removal);
-  });
-  auto removed = co_await std::move(removing);
-  if (!removed) co_return std::unexpected(std::move(removed.error()));
-  co_return std::move(*removal);
+  return disk_.call(
+      [root = root_, digests = std::move(token_digests)] { return remove_digests(root, digests); });
 }
 
 Async<std::vector<std::string>> UploadFiles::names() {
-  auto names = std::make_shared<std::vector<std::string>>();
-  auto listed = co_await disk_.call([root = root_, names] { return list(root, *names); });
-  if (!listed) co_return std::unexpected(std::move(listed.error()));
-  co_return std::move(*names);
+  return disk_.call([root = root_] { return list_uploads(root); });
 }
 
 Async<void> UploadFiles::remove_named(std::vector<std::string> names) {
