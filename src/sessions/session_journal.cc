@@ -41,11 +41,7 @@ SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, Ledger& le
       feed_(std::move(feed)),
       session_id_(std::move(session_id)),
       app_(std::move(app)),
-      last_event_id_(feed_->last_event_id()),
-      pause_(executor),
-      changed_(executor) {
-  changed_.expires_at(Timer::time_point::max());
-}
+      last_event_id_(feed_->last_event_id()) {}
 
 void SessionJournal::begin_turn(std::int64_t index, bool is_urgent) {
   waiting_.write.starts.push_back({.index = index, .at = clock_.now()});
@@ -64,13 +60,17 @@ void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string
                       .turn_index = turn_index,
                       .at = clock_.now(),
                       .lines = {}});
+    waiting_.given_before.push_back(given_);
   }
   JournalBlock& block = blocks.back();
   const std::size_t before = block.lines.size();
   try {
     block.lines.reserve(before + event.json.size() + kEventFrameBytes);
   } catch (const std::bad_alloc&) {
-    if (!fits) blocks.pop_back();  // as if nothing had been said: no number is missing
+    if (!fits) {  // as if nothing had been said: no number is missing
+      blocks.pop_back();
+      waiting_.given_before.pop_back();
+    }
     throw;
   }
   append_event_line(block.lines, event);
@@ -97,37 +97,40 @@ void SessionJournal::wake_writer(bool is_urgent) {
     waiting_ = {};
     return;
   }
-  if (is_urgent && !std::exchange(waiting_.is_urgent, true) && !failure_) pause_.cancel();
+  if (is_urgent && !std::exchange(waiting_.is_urgent, true) && !failure_) hurry_.notify_all();
   if (std::exchange(is_writing_, true)) return;
   tasks_.spawn(write());
 }
 
 // The oldest first. What is left stays in order.
-SessionWrite SessionJournal::take_batch() {
+SessionJournal::Batch SessionJournal::take_batch() {
+  Batch batch;
   if (waiting_.bytes <= kJournalCommitBytesMax) {
-    SessionWrite all = std::exchange(waiting_, {}).write;
-    all.session_id = session_id_;
-    all.app = app_;
-    return all;
+    Waiting all = std::exchange(waiting_, {});
+    batch = {.write = std::move(all.write), .mark = given_, .bytes = all.bytes};
+  } else {
+    batch.write.starts = std::exchange(waiting_.write.starts, {});
+    std::vector<JournalBlock>& blocks = waiting_.write.blocks;
+    auto end = blocks.begin();
+    do {
+      batch.bytes += end->lines.size();
+      ++end;
+    } while (end != blocks.end() && batch.bytes + end->lines.size() <= kJournalCommitBytesMax);
+    const auto count = end - blocks.begin();
+    batch.write.blocks.assign(std::move_iterator(blocks.begin()), std::move_iterator(end));
+    blocks.erase(blocks.begin(), end);
+    waiting_.given_before.erase(waiting_.given_before.begin(),
+                                waiting_.given_before.begin() + count);
+    waiting_.bytes -= batch.bytes;
+    const std::int64_t last = batch.write.blocks.back().last_event_id;
+    move_until(last, waiting_.write.ends, waiting_.ends_behind, batch.write.ends);
+    move_until(last, waiting_.write.audit, waiting_.audit_behind, batch.write.audit);
+    // What is left came with the first block that is left, or after it.
+    batch.mark = blocks.empty() ? given_ : waiting_.given_before.front();
   }
-  SessionWrite some;
-  some.session_id = session_id_;
-  some.app = app_;
-  some.starts = std::exchange(waiting_.write.starts, {});
-  std::vector<JournalBlock>& blocks = waiting_.write.blocks;
-  std::size_t bytes = 0;
-  auto end = blocks.begin();
-  do {
-    bytes += end->lines.size();
-    ++end;
-  } while (end != blocks.end() && bytes + end->lines.size() <= kJournalCommitBytesMax);
-  some.blocks.assign(std::move_iterator(blocks.begin()), std::move_iterator(end));
-  blocks.erase(blocks.begin(), end);
-  waiting_.bytes -= bytes;
-  const std::int64_t last = some.blocks.back().last_event_id;
-  move_until(last, waiting_.write.ends, waiting_.ends_behind, some.ends);
-  move_until(last, waiting_.write.audit, waiting_.audit_behind, some.audit);
-  return some;
+  batch.write.session_id = session_id_;
+  batch.write.app = app_;
+  return batch;
 }
 
 Task<void> SessionJournal::write() {
@@ -135,65 +138,54 @@ Task<void> SessionJournal::write() {
   // a decision and its line in the audit.
   co_await boost::asio::post(executor_, kAwait);
   while (!waiting_.is_empty()) {
-    if (!waiting_.is_urgent) {
-      pause_.expires_after(kTurnStartDelayMax);
-      co_await pause_.async_wait(kAwait);
-    }
-    const std::size_t held = waiting_.bytes;
-    SessionWrite batch = take_batch();
-    writing_bytes_ = held - waiting_.bytes;
-    const std::uint64_t upto = given_;
-    const bool is_all = waiting_.is_empty();
-    for (bool is_written = false; !is_written;) {
-      auto written = co_await ledger_.write_session(batch);
-      is_written = written.has_value();
-      ++attempts_;
-      failure_ = written ? std::nullopt : std::optional(written.error());
-      if (is_written && is_all) committed_ = upto;
-      changed_.cancel();
-      if (is_written) break;
-      if (gives_up_) {
-        log_.warn("a session's last events did not reach the ledger",
-                  {{"session", std::string_view(session_id_)},
-                   {"why", std::string_view(written.error().detail)}});
-        waiting_ = {};
-        is_lost_ = true;
-        break;
-      }
-      pause_.expires_after(kJournalRetryPause);
-      co_await pause_.async_wait(kAwait);
-    }
+    if (!waiting_.is_urgent) co_await hurry_.wait_for(kTurnStartDelayMax);
+    Batch batch = take_batch();
+    writing_bytes_ = batch.bytes;
+    writing_mark_ = batch.mark;
+    const bool is_written = co_await write_batch(&batch.write);
     writing_bytes_ = 0;
-    if (failure_) break;
+    if (!is_written) break;
     std::vector<SharedBlock> blocks;
-    for (JournalBlock& block : batch.blocks) {
+    for (JournalBlock& block : batch.write.blocks) {
       blocks.push_back(std::make_shared<const JournalBlock>(std::move(block)));
     }
     if (!blocks.empty()) feed_->publish(std::move(blocks));
   }
   is_writing_ = false;
-  changed_.cancel();
+  changed_.notify_all();
 }
 
-Async<void> SessionJournal::committed() {
-  const std::uint64_t upto = given_;
-  const std::uint64_t attempt = attempts_;
-  if (failure_) pause_.cancel();  // it may be well again: somebody waits to know
-  Timer commit_wait(executor_);
-  commit_wait.expires_after(kCommitWaitMax);
-  const auto is_late = std::make_shared<bool>(false);
-  commit_wait.async_wait([this, weak = std::weak_ptr(is_late)](boost::system::error_code) {
-    const auto late = weak.lock();
-    if (!late) return;  // nobody waits any more
-    *late = true;
-    changed_.cancel();
-  });
-  while (committed_ < upto && is_writing_ && !*is_late && (!failure_ || attempts_ == attempt)) {
-    co_await changed_.async_wait(kAwait);
+Task<bool> SessionJournal::write_batch(const SessionWrite* write) {
+  while (true) {
+    const auto written = co_await ledger_.write_session(*write);
+    ++attempts_;
+    failure_ = written ? std::nullopt : std::optional(written.error());
+    if (written) committed_ = writing_mark_;
+    changed_.notify_all();
+    if (written) co_return true;
+    if (gives_up_) {
+      log_.warn("a session's last events did not reach the ledger",
+                {{"session", std::string_view(session_id_)},
+                 {"why", std::string_view(written.error().detail)}});
+      waiting_ = {};
+      is_lost_ = true;
+      co_return false;
+    }
+    co_await hurry_.wait_for(kJournalRetryPause);
   }
-  if (committed_ >= upto) co_return Result<void>{};
+}
+
+Async<void> SessionJournal::committed(std::uint64_t mark) {
+  const std::uint64_t attempt = attempts_;
+  const auto give_up_at = std::chrono::steady_clock::now() + kCommitWaitMax;
+  if (failure_) hurry_.notify_all();  // it may be well again: a caller waits to know
+  bool is_late = false;
+  while (committed_ < mark && is_writing_ && !is_late && (!failure_ || attempts_ == attempt)) {
+    is_late = !co_await changed_.wait_until(give_up_at);
+  }
+  if (committed_ >= mark) co_return Result<void>{};
   // Until the ledger has said what became of it, no more is begun here.
-  if (*is_late && !failure_) {
+  if (is_late && !failure_) {
     failure_ = ledger_stalled("the session's last events are on their way").error();
   }
   co_return std::unexpected(failure_.value_or(Failure{}));
@@ -201,18 +193,18 @@ Async<void> SessionJournal::committed() {
 
 Task<void> SessionJournal::wait_for_space() {
   while (waiting_.bytes > kJournalWaitingBytesMax && !gives_up_) {
-    co_await changed_.async_wait(kAwait);
+    co_await changed_.wait();
   }
 }
 
 Task<void> SessionJournal::idle() {
-  while (is_writing_) co_await changed_.async_wait(kAwait);
+  while (is_writing_) co_await changed_.wait();
 }
 
 void SessionJournal::give_up() {
   gives_up_ = true;
-  pause_.cancel();
-  changed_.cancel();
+  hurry_.notify_all();
+  changed_.notify_all();
 }
 
 }  // namespace clawdforge

@@ -19,8 +19,8 @@
 #include "base/async.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/signal.h"
 #include "base/task_group.h"
-#include "base/timer.h"
 #include "ledger/rows/ledger.h"
 #include "sessions/feed.h"
 
@@ -52,9 +52,12 @@ class SessionJournal {
   // Given to an event, whether it is committed or not.
   std::int64_t last_event_id() const { return last_event_id_; }
 
-  // Returns when all until now is committed. An error: the ledger did not take it; it is
+  // How much was handed in until now, for committed().
+  std::uint64_t mark() const { return given_; }
+  // Returns when all until `mark` is committed. An error: the ledger did not take it; it is
   // tried again for as long as the session is here; or it does not answer: "ledger_stalled".
-  Async<void> committed();
+  Async<void> committed(std::uint64_t mark);
+  Async<void> committed() { return committed(given_); }
   // Returns when there is space for more.
   Task<void> wait_for_space();
 
@@ -74,14 +77,25 @@ class SessionJournal {
     // with that event, or a crash in between would show one without the other.
     std::vector<std::int64_t> ends_behind;
     std::vector<std::int64_t> audit_behind;
+    // For each block how much was handed in before its first event.
+    std::vector<std::uint64_t> given_before;
     std::size_t bytes = 0;
     bool is_urgent = false;
     bool is_empty() const;
   };
 
+  // What goes into one commit.
+  struct Batch {
+    SessionWrite write;
+    std::uint64_t mark = 0;  // all until here is in the ledger when this is
+    std::size_t bytes = 0;
+  };
+
   void wake_writer(bool is_urgent);
   Task<void> write();
-  SessionWrite take_batch();
+  Batch take_batch();
+  // False: the journal gave up.
+  Task<bool> write_batch(const SessionWrite* write);
 
   const IoExecutor executor_;
   TaskGroup& tasks_;
@@ -94,6 +108,7 @@ class SessionJournal {
   std::int64_t last_event_id_;
   Waiting waiting_;
   std::size_t writing_bytes_ = 0;   // of the batch that is being written
+  std::uint64_t writing_mark_ = 0;  // likewise
   std::uint64_t given_ = 0;         // how many things were handed in
   std::uint64_t committed_ = 0;     // how many of them are in the ledger
   std::uint64_t attempts_ = 0;      // to write, whatever came of them
@@ -101,8 +116,8 @@ class SessionJournal {
   bool is_writing_ = false;
   bool gives_up_ = false;
   bool is_lost_ = false;  // it gave up: nothing is kept any more
-  Timer pause_;           // of the writer
-  Timer changed_;         // something was committed, or failed
+  Signal hurry_;          // ends a pause of the writer
+  Signal changed_;        // something was committed, or failed
 };
 
 }  // namespace clawdforge

@@ -77,6 +77,29 @@ TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenMuchFollowsIt) 
   EXPECT_EQ(ask("SELECT event FROM session_events ORDER BY event_id"), "turn\ncancel");
 }
 
+// A turn ends, and its agent says more and more, as fast as the journal takes it.
+TEST_F(SessionJournalTest, TellsThatATurnIsKeptWhileItsAgentFloods) {
+  journal_->begin_turn(1, true);
+  journal_->append(1, EventKind::done, "{}");
+  journal_->settle_turn({1, "done", clock_.now(), "end_turn", {}, {}, {}});
+  const std::string much = "\"" + std::string(200 * 1024, 'x') + "\"";
+  for (int i = 0; i < 30; ++i) journal_->append(1, EventKind::update, much);
+  bool is_kept = false;
+  const auto wait = [](SessionJournal* journal, bool* told) -> Task<void> {
+    const auto committed = co_await journal->committed();
+    *told = committed.has_value();
+  };
+  const auto flood = [](SessionJournal* journal, std::string more, const bool* told) -> Task<bool> {
+    for (int i = 0; i < 400 && !*told; ++i) {
+      journal->append(1, EventKind::update, more);
+      co_await journal->wait_for_space();
+    }
+    co_return *told;
+  };
+  tasks_->spawn(wait(journal_.get(), &is_kept));
+  EXPECT_TRUE(run_to_end(house_.io, flood(journal_.get(), much, &is_kept)));
+}
+
 TEST_F(SessionJournalTest, WritesTheBeginningOfATurnThatStaysSilent) {
   journal_->begin_turn(7, false);
   ASSERT_TRUE(house_.await(journal_->committed()));

@@ -135,6 +135,7 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
   if (outcome.failure) settled.code = std::string(outcome.failure->code);
   if (outcome.cost_usd) session_.cost_usd = session_.cost_usd.value_or(0) + *outcome.cost_usd;
   journal_.settle_turn(std::move(settled));
+  turn.journal_mark = journal_.mark();
   deps_.metrics
       .counter("clawdforge_turns_total", "Turns, by how they ended.",
                {{"state", std::string(state)}})
@@ -143,7 +144,7 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
 
 // Done means committed: the caller is told so, or that it is not.
 Task<void> TurnQueue::settle(std::shared_ptr<LiveTurn> turn) {
-  const auto committed = co_await journal_.committed();
+  const auto committed = co_await journal_.committed(turn->journal_mark);
   if (committed) {
     turn->set_answer(turn->take_outcome());
   } else {
