@@ -396,7 +396,7 @@ void Gateway::show_depths() {
   const auto show = [this](const char* name, const char* help, std::size_t depth) {
     deps_.metrics.gauge(name, help).set(static_cast<std::int64_t>(depth));
   };
-  const Sessions::Load load = sessions_.load();
+  const SessionLoad load = sessions_.load();
   show("clawdforge_disk_queue_jobs", "Jobs of the disk that wait or are being done.",
        deps_.disk.waiting());
   show("clawdforge_runs_unsettled", "Ended runs whose rows do not say so yet.", runs_.unsettled());

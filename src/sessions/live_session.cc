@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "sessions/session_refusals.h"
+
 namespace clawdforge {
 using std::chrono::steady_clock;
 
@@ -46,9 +48,7 @@ Task<std::optional<Failure>> LiveSession::start(AuditEvent created) {
 Result<std::shared_ptr<LiveTurn>> LiveSession::enqueue(TurnRequest request,
                                                        std::vector<Attachment> attachments,
                                                        std::int64_t turns_given) {
-  if (is_ending() || refusals_ > 0) {
-    return fail(Errc::gone, "session_closed", "The session is closed.");
-  }
+  if (is_ending() || refusals_ > 0) return session_closed();
   auto accepted = turns_.accept(std::move(request), std::move(attachments), turns_given);
   if (!accepted) return accepted;
   (*accepted)->start_deadline([weak = weak_from_this(), turn = std::weak_ptr(*accepted)] {

@@ -13,7 +13,7 @@ constexpr int kSweepPagesMax = 1'000;
 }  // namespace
 
 Async<void> SessionSweep::sweep(SweepReport* report) {
-  auto done = co_await deps_.sessions.follow_ledger();
+  auto done = co_await deps_.sessions.closer().follow_ledger();
   if (!done) co_return done;
   done = co_await close_idle(report);
   if (!done) co_return done;
@@ -30,7 +30,7 @@ Async<void> SessionSweep::close_idle(SweepReport* report) {
     std::int64_t closed = 0;
     for (const Session& session : *idle) {
       if (is_stopped_) break;
-      const auto did = co_await deps_.sessions.sweep(session.id, last);
+      const auto did = co_await deps_.sessions.closer().sweep(session.id, last);
       if (!did) co_return std::unexpected(did.error());
       if (*did) ++closed;
     }
@@ -59,7 +59,7 @@ Async<void> SessionSweep::delete_closed(SweepReport* report) {
 
 // A long journal goes piece by piece, so that other writes get their turn.
 Async<bool> SessionSweep::delete_one(std::string id) {
-  if (auto cleared = co_await deps_.sessions.clear(id); !cleared) {
+  if (auto cleared = co_await deps_.sessions.closer().clear(id); !cleared) {
     co_return std::unexpected(std::move(cleared.error()));
   }
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {

@@ -120,7 +120,7 @@ Task<Response> revoke(Apps* apps, Sessions* sessions, Request* request) {
   if (!revoked) co_return problem(revoked.error(), request->id);
   sessions->recheck_readers();
   Response response = json_response(R"({"ok":true})");
-  const auto followed = co_await sessions->follow_ledger();
+  const auto followed = co_await sessions->closer().follow_ledger();
   if (!followed) response.detail = "its agents are left to the sweeper: " + followed.error().detail;
   co_return response;
 }

@@ -1,0 +1,128 @@
+#include "sessions/live_sessions.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace clawdforge {
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t kSlotQueueMax = 1'024;  // starts of agents that wait for a slot
+
+}  // namespace
+
+LiveSessions::LiveSessions(const SessionDependencies& deps, const SessionOptions& options,
+                           Feeds& feeds)
+    : feeds_(feeds),
+      pool_({options.agents_max, kSlotQueueMax},
+            deps.metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
+            deps.metrics.gauge("clawdforge_agents_waiting",
+                               "Sessions that wait for a place for their agent.")),
+      tasks_(deps.executor),
+      shared_{
+          .services = deps,
+          .options = options,
+          .tasks = tasks_,
+          .pool = pool_,
+          .lines_skipped = deps.metrics.counter("clawdforge_agent_lines_skipped_total",
+                                                "Lines of sessions' agents that were no message."),
+          .make_space = [this] { make_space(); },
+          .on_quiet = [this](const LiveSession& quiet) { forget(quiet); }} {}
+
+void LiveSessions::on_seat_change(std::function<void(SeatTransition)> observer) {
+  shared_.on_seat_change = std::move(observer);
+}
+
+std::shared_ptr<LiveSession> LiveSessions::find(std::string_view id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<LiveSession> LiveSessions::find_or_add(Session session) {
+  if (auto known = find(session.id)) return known;
+  const std::string id = session.id;
+  auto feed = feeds_.of(session);
+  auto added = std::make_shared<LiveSession>(shared_, std::move(feed), std::move(session));
+  sessions_.emplace(id, added);
+  return added;
+}
+
+// There may be a newer one of the same id already.
+void LiveSessions::forget(const LiveSession& quiet) {
+  const auto found = sessions_.find(quiet.id());
+  if (found != sessions_.end() && found->second.get() == &quiet) sessions_.erase(found);
+}
+
+void LiveSessions::forget_quiet() {
+  std::erase_if(sessions_, [](const auto& entry) { return entry.second->is_quiet(); });
+}
+
+std::vector<std::string> LiveSessions::ids_at_work() const {
+  std::vector<std::string> ids;
+  for (const auto& [id, live] : sessions_) {
+    if (live->is_live() || live->is_busy()) ids.push_back(id);
+  }
+  return ids;
+}
+
+Task<void> LiveSessions::end(std::string id, TurnStop reason) {
+  const Entry live = find(id);
+  if (!live) co_return;
+  live->begin_end(reason);
+  co_await live->ended();
+  forget(*live);
+}
+
+Task<void> LiveSessions::stop() {
+  is_stopping_ = true;
+  std::vector<Entry> entries;
+  for (const auto& [id, live] : sessions_) entries.push_back(live);
+  for (const Entry& live : entries) live->begin_end(TurnStop::shutdown);
+  for (const Entry& live : entries) co_await live->ended();
+  sessions_.clear();
+  co_await tasks_.join();
+}
+
+// Puts the idle agent to sleep that can be missed best: one that loads its conversation again,
+// and among those the one that has been idle for longest. A slot that comes back soon is enough
+// for one that waits.
+void LiveSessions::make_space() {
+  const auto leaving = std::ranges::count_if(
+      sessions_, [](const auto& entry) { return entry.second->seat().is_leaving(); });
+  if (static_cast<std::size_t>(leaving) >= pool_.waiting()) return;
+  Entry best;
+  std::pair<bool, steady_clock::time_point> best_rank;
+  for (const auto& [id, live] : sessions_) {
+    const auto idle = live->idle_since();
+    if (!idle) continue;
+    const std::pair rank(!live->can_reload_conversation(), *idle);
+    if (best && best_rank <= rank) continue;
+    best = live;
+    best_rank = rank;
+  }
+  if (best) best->sleep();
+}
+
+std::size_t LiveSessions::live_count() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(sessions_, [](const auto& entry) { return entry.second->is_live(); }));
+}
+
+std::size_t LiveSessions::busy_count() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(sessions_, [](const auto& entry) { return entry.second->is_busy(); }));
+}
+
+LiveSessions::Load LiveSessions::load() const {
+  Load load;
+  for (const auto& [id, live] : sessions_) {
+    load.turns_waiting += live->turns().waiting();
+    load.questions_open += std::as_const(*live).questions().open_count();
+    load.answer_bytes += live->turns().answer_bytes();
+    load.journal_bytes += live->journal().waiting_bytes();
+  }
+  return load;
+}
+
+}  // namespace clawdforge

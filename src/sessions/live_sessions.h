@@ -1,0 +1,77 @@
+// LiveSessions has every session that has something under way, and shares the slots for agents
+// out among them. Member of Sessions; io thread only. Its owner calls stop() and waits for it
+// before it dies.
+//
+// More sessions may be open than agents may live. When a start waits for a slot, the agent that
+// has been idle for longest is put to sleep; its session wakes it at the next turn.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/async.h"
+#include "base/task_group.h"
+#include "quota/pool.h"
+#include "sessions/feeds.h"
+#include "sessions/live_session.h"
+#include "sessions/session_dependencies.h"
+
+namespace clawdforge {
+
+class LiveSessions {
+ public:
+  // What waits in memory, over all of them.
+  struct Load {
+    std::size_t turns_waiting = 0;
+    std::size_t questions_open = 0;
+    std::size_t answer_bytes = 0;   // gathered for answers
+    std::size_t journal_bytes = 0;  // on their way to the ledger
+  };
+
+  // All outlives it.
+  LiveSessions(const SessionDependencies& deps, const SessionOptions& options, Feeds& feeds);
+  LiveSessions(const LiveSessions&) = delete;
+  LiveSessions& operator=(const LiveSessions&) = delete;
+
+  // Null: nothing of it is under way.
+  std::shared_ptr<LiveSession> find(std::string_view id) const;
+  // The one there is, or a new one from its row.
+  std::shared_ptr<LiveSession> find_or_add(Session session);
+  // Forgets those that have nothing under way any more.
+  void forget_quiet();
+  // Those with an agent or with turns. One that is being made is left out: its row is new.
+  std::vector<std::string> ids_at_work() const;
+
+  // Ends what the session has under way, and waits until nothing of it is left.
+  Task<void> end(std::string id, TurnStop reason);
+  // The same for all of them; from then on is_stopping().
+  Task<void> stop();
+  bool is_stopping() const { return is_stopping_; }
+
+  std::size_t live_count() const;
+  std::size_t busy_count() const;
+  Load load() const;
+  TaskGroup& tasks() { return tasks_; }
+  // For tests: told of each change of a seat's state.
+  void on_seat_change(std::function<void(SeatTransition)> observer);
+
+ private:
+  using Entry = std::shared_ptr<LiveSession>;
+
+  void make_space();
+  void forget(const LiveSession& quiet);
+
+  Feeds& feeds_;
+  Pool pool_;
+  TaskGroup tasks_;
+  LiveSessionDependencies shared_;
+  std::map<std::string, Entry, std::less<>> sessions_;
+  bool is_stopping_ = false;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,128 @@
+#include "sessions/session_closer.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/async_tokens.h"
+#include "base/timer.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::size_t kUndroppedMax = 1'000;  // sessions that were not made, and have a row
+constexpr std::chrono::seconds kDropPause{1};
+
+}  // namespace
+
+SessionCloser::SessionCloser(const SessionDependencies& deps, LiveSessions& live, Feeds& feeds)
+    : deps_(deps), live_(live), feeds_(feeds) {}
+
+Async<bool> SessionCloser::close(Session session) {
+  bool was_open = false;
+  if (!session.closed_at) {
+    AuditEvent event{.event = "close", .at = deps_.clock.now()};
+    const auto changed = co_await close_row(session.id, "closed", std::move(event), std::nullopt);
+    if (!changed) co_return changed;
+    was_open = *changed;
+  }
+  co_await end_for_good(std::move(session.id), std::move(session.agent_session_id));
+  co_return was_open;
+}
+
+// While the ledger decides, no new turn begins.
+Async<bool> SessionCloser::close_row(std::string id, std::string reason, AuditEvent event,
+                                     std::optional<TimePoint> idle_since) {
+  const auto live = live_.find(id);
+  if (live) live->refuse_turns();
+  auto changed = co_await deps_.ledger.close_session(std::move(id), std::move(reason),
+                                                     std::move(event), idle_since);
+  if (live && (!changed || !*changed)) live->accept_turns();
+  co_return changed;
+}
+
+// An agent that was started meanwhile may have begun another conversation.
+Task<void> SessionCloser::end_for_good(std::string id, std::string agent_session_id) {
+  const auto live = live_.find(id);
+  co_await live_.end(id, TurnStop::closed);
+  feeds_.end(id, FeedEnd::closed);
+  if (live) agent_session_id = live->session().agent_session_id;
+  const auto removed = co_await deps_.acpx_records.remove(std::move(agent_session_id));
+  if (removed) co_return;
+  deps_.log.warn(
+      "what acpx has kept of a session could not be removed",
+      {{"session", std::string_view(id)}, {"why", std::string_view(removed.error().detail)}});
+}
+
+Async<bool> SessionCloser::sweep(std::string id, TimePoint idle_since) {
+  if (const auto live = live_.find(id); live && live->is_busy()) co_return false;
+  AuditEvent event{.event = "sweep_close", .at = deps_.clock.now()};
+  auto changed = co_await close_row(id, "idle", std::move(event), idle_since);
+  if (changed && *changed) {
+    auto cleared = co_await clear(std::move(id));
+    if (!cleared) co_return std::unexpected(std::move(cleared.error()));
+  }
+  co_return changed;
+}
+
+Async<void> SessionCloser::clear(std::string id) {
+  const auto row = co_await deps_.ledger.find_session(id);
+  co_await end_for_good(std::move(id), row ? row->agent_session_id : "");
+  if (!row && row.error().kind != Errc::not_found) co_return std::unexpected(row.error());
+  co_return Result<void>{};
+}
+
+Async<void> SessionCloser::follow_ledger() {
+  std::vector<std::string> ids = live_.ids_at_work();
+  for (std::string& id : feeds_.session_ids()) {
+    if (!live_.find(id)) ids.push_back(std::move(id));
+  }
+  live_.forget_quiet();
+  if (ids.empty()) co_return Result<void>{};
+  const auto open = co_await deps_.ledger.open_among(ids);
+  if (!open) co_return std::unexpected(open.error());
+  std::erase_if(ids,
+                [&](const std::string& id) { return std::ranges::find(*open, id) != open->end(); });
+  for (const std::string& id : ids) {
+    if (const auto live = live_.find(id)) live->begin_end(TurnStop::closed);
+  }
+  for (const std::string& id : ids) {
+    co_await end_for_good(id, "");
+    // The program that closed the row has left the mark of the session's process there.
+    auto forgotten = co_await deps_.ledger.forget_process(id);
+    if (!forgotten) co_return forgotten;
+  }
+  co_return Result<void>{};
+}
+
+Task<void> SessionCloser::undo(std::string id, std::string agent_session_id, bool has_dir) {
+  co_await end_for_good(id, std::move(agent_session_id));
+  if (has_dir) deps_.dirs.remove(id);
+  const auto dropped = co_await deps_.ledger.drop_session(id);
+  if (dropped) co_return;
+  deps_.log.warn(
+      "the row of a session that did not start could not be removed yet",
+      {{"session", std::string_view(id)}, {"why", std::string_view(dropped.error().detail)}});
+  drop_later(std::move(id));
+}
+
+// One that is left out is closed when it has been idle for long; if no agent's session is in
+// it, the next start removes it.
+void SessionCloser::drop_later(std::string id) {
+  if (undropped_ >= kUndroppedMax) return;
+  ++undropped_;
+  live_.tasks().spawn(drop_again(std::move(id)));
+}
+
+Task<void> SessionCloser::drop_again(std::string id) {
+  Timer pause(deps_.executor);
+  for (bool is_dropped = false; !is_dropped && !live_.is_stopping();) {
+    pause.expires_after(kDropPause);
+    co_await pause.async_wait(kAwait);
+    const auto dropped = co_await deps_.ledger.drop_session(id);
+    is_dropped = dropped.has_value();
+  }
+  --undropped_;
+}
+
+}  // namespace clawdforge

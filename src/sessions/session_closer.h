@@ -1,0 +1,57 @@
+// SessionCloser ends sessions for good: because an app closes one, because it was idle for too
+// long, because another program has closed its row, or because it was never made. The row
+// decides; then what lives here ends, and what the agent has left outside of the session's
+// directory is removed. Member of Sessions; io thread only.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "base/async.h"
+#include "base/clock.h"
+#include "sessions/feeds.h"
+#include "sessions/live_sessions.h"
+#include "sessions/session_dependencies.h"
+
+namespace clawdforge {
+
+class SessionCloser {
+ public:
+  // All outlives it. Its tasks are those of `live`.
+  SessionCloser(const SessionDependencies& deps, LiveSessions& live, Feeds& feeds);
+  SessionCloser(const SessionCloser&) = delete;
+  SessionCloser& operator=(const SessionCloser&) = delete;
+
+  // Closes the row and ends the session. True: it was open. Returns when the agent's tree is
+  // gone.
+  Async<bool> close(Session session);
+  // Closes a session that has been idle since `idle_since`, by its row and in memory. True: it
+  // did.
+  Async<bool> sweep(std::string id, TimePoint idle_since);
+  // Removes what a closed session has left outside of its directory, if its end was not ours,
+  // or was cut short.
+  Async<void> clear(std::string id);
+  // Ends what lives here for sessions whose rows are closed or gone.
+  Async<void> follow_ledger();
+
+  // Ends a session whose agent did not start, and removes its row. `has_dir`: there is a
+  // directory to be removed.
+  Task<void> undo(std::string id, std::string agent_session_id, bool has_dir);
+  // Tries until the row of a session that was not made is removed.
+  void drop_later(std::string id);
+  std::size_t undropped() const { return undropped_; }
+
+ private:
+  Async<bool> close_row(std::string id, std::string reason, AuditEvent event,
+                        std::optional<TimePoint> idle_since);
+  Task<void> end_for_good(std::string id, std::string agent_session_id);
+  Task<void> drop_again(std::string id);
+
+  const SessionDependencies& deps_;
+  LiveSessions& live_;
+  Feeds& feeds_;
+  std::size_t undropped_ = 0;  // sessions that were not made, and whose row is still there
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,96 @@
+// How Sessions makes a session: its row first, then its agent; without an agent no session.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "base/hang_up_subscription.h"
+#include "base/timer.h"
+#include "json/json_members.h"
+#include "sessions/session_refusals.h"
+#include "sessions/sessions.h"
+
+namespace clawdforge {
+namespace {
+
+AuditEvent creation(const Session& session, TimePoint now) {
+  AuditEvent event{.event = "create", .at = now, .meta = "{"};
+  append_member(event.meta, "agent", session.agent);
+  append_member(event.meta, "model", unless_empty(session.model));
+  event.meta += '}';
+  return event;
+}
+
+}  // namespace
+
+Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
+  const AgentSpec* const spec = deps_.agents.find(request.agent);
+  if (spec == nullptr) {
+    const auto names = deps_.agents.names();
+    auto error =
+        fail(Errc::invalid, "unknown_agent",
+             fmt::format("There is no such agent; there are: {}.", fmt::join(names, ", ")));
+    error.error().fields = {{"agent", fmt::format("must be one of {}", fmt::join(names, ", "))}};
+    return error;
+  }
+  Session session;
+  session.id = deps_.ids.uuid();
+  session.app = app.name;
+  session.agent = std::move(request.agent);
+  session.meta = std::move(request.meta);
+  session.created_at = deps_.clock.now();
+  session.model = std::move(request.model);
+  session.system = std::move(request.system);
+  session.effort = std::move(request.effort);
+  session.mcp_servers = std::move(request.mcp_servers);
+  session.permission_mode =
+      request.permission_mode.value_or(spec->permission_mode.value_or(options_.permission_mode));
+  return session;
+}
+
+Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest request,
+                                HangUp* hang_up) {
+  if (live_.is_stopping()) co_return shutting_down();
+  const auto session = new_session(*app, std::move(request));
+  if (!session) co_return session;
+  SessionLimits limits = options_.limits;
+  if (app->sessions_max) limits.open_max_per_app = app->sessions_max;
+  const auto added = co_await deps_.ledger.add_session(*session, limits, deps_.instance_id);
+  if (!added) {
+    if (may_be_kept(added.error())) closer_.drop_later(session->id);
+    co_return std::unexpected(added.error());
+  }
+  if (live_.is_stopping()) {
+    const auto withdrawn = co_await deps_.ledger.drop_session(session->id);
+    if (!withdrawn) co_return std::unexpected(withdrawn.error());
+    co_return shutting_down();
+  }
+  const auto live = live_.find_or_add(*session);
+  const auto started = co_await start_first(live, hang_up);
+  if (started) co_return session;
+  co_await closer_.undo(session->id, live->session().agent_session_id, was_begun(started.error()));
+  co_return std::unexpected(started.error());
+}
+
+Async<void> Sessions::start_first(std::shared_ptr<LiveSession> live, HangUp* hang_up) {
+  Timer deadline(deps_.executor);
+  deadline.expires_after(options_.start_max);
+  deadline.async_wait([weak = std::weak_ptr(live)](boost::system::error_code error) {
+    const auto late = weak.lock();
+    if (late && !error && !late->seat().has_slot()) late->interrupt();
+  });
+  const HangUpSubscription subscription(hang_up, [weak = std::weak_ptr(live)] {
+    if (const auto unwanted = weak.lock()) unwanted->interrupt();
+  });
+  // The row as it was written is what the audit's line is about.
+  const auto failure = co_await live->start(creation(live->session(), deps_.clock.now()));
+  if (failure && live_.is_stopping()) co_return shutting_down();
+  if (failure && live->is_ending()) co_return session_closed();
+  if (failure) co_return std::unexpected(*failure);
+  if (hang_up != nullptr && hang_up->has_happened()) {
+    co_return fail(Errc::gone, "cancelled", "The caller hung up before the session was made.");
+  }
+  co_return Result<void>{};
+}
+
+}  // namespace clawdforge
