@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/async_tokens.h"
-
 namespace clawdforge {
 
-EventReader::EventReader(IoExecutor executor, Ledger& ledger, std::shared_ptr<Feed> feed,
-                         std::string session_id, std::int64_t after, std::size_t behind_bytes_max,
-                         bool is_tail)
+EventReader::EventReader(Ledger& ledger, std::shared_ptr<Feed> feed, std::string session_id,
+                         std::int64_t after, std::size_t behind_bytes_max, bool is_tail)
     : ledger_(ledger),
       feed_(std::move(feed)),
       session_id_(std::move(session_id)),
@@ -18,11 +15,11 @@ EventReader::EventReader(IoExecutor executor, Ledger& ledger, std::shared_ptr<Fe
       after_(after),
       left_at_(std::chrono::steady_clock::now()),
       bytes_then_(feed_->bytes_published()),
-      pokes_(feed_->pokes()),
-      news_(executor),
-      listener_(feed_->listen(news_)) {}
+      pokes_(feed_->pokes()) {
+  feed_->add_listener();
+}
 
-EventReader::~EventReader() { feed_->stop_listening(listener_); }
+EventReader::~EventReader() { feed_->remove_listener(); }
 
 Async<EventPiece> EventReader::next(std::chrono::milliseconds pause) {
   if (has_been_away()) {
@@ -58,8 +55,7 @@ Async<EventPiece> EventReader::find(std::chrono::milliseconds pause) {
       piece.is_pause = true;
       co_return piece;
     }
-    news_.expires_at(until);
-    co_await news_.async_wait(kAwait);
+    co_await feed_->change(until);
   }
   if (auto blocks = feed_->behind(after_, kReplayBytesMax)) {
     piece.after = after_;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/async.h"
-#include "base/timer.h"
 #include "ledger/rows/ledger.h"
 #include "sessions/feed.h"
 
@@ -43,9 +42,8 @@ class EventReader {
  public:
   // `behind_bytes_max` is how much may be told while a reader that had caught up is away. A
   // tail ends with the gateway's drain; the reader of a turn waits for the turn's end.
-  EventReader(IoExecutor executor, Ledger& ledger, std::shared_ptr<Feed> feed,
-              std::string session_id, std::int64_t after, std::size_t behind_bytes_max,
-              bool is_tail);
+  EventReader(Ledger& ledger, std::shared_ptr<Feed> feed, std::string session_id,
+              std::int64_t after, std::size_t behind_bytes_max, bool is_tail);
   ~EventReader();
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
@@ -73,8 +71,6 @@ class EventReader {
   std::chrono::steady_clock::time_point left_at_;  // when the last piece was handed out
   std::uint64_t bytes_then_;                       // that were published by then
   std::uint64_t pokes_;
-  Timer news_;
-  const Feed::Listener listener_;
 };
 
 }  // namespace clawdforge

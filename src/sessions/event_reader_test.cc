@@ -36,8 +36,8 @@ class EventReaderTest : public JournalTest {
 
   std::unique_ptr<EventReader> reader(std::int64_t after, bool is_tail = true,
                                       std::size_t behind_bytes_max = kRingBytes) {
-    return std::make_unique<EventReader>(house_.io.get_executor(), *house_.ledger, feed_, "s",
-                                         after, behind_bytes_max, is_tail);
+    return std::make_unique<EventReader>(*house_.ledger, feed_, "s", after, behind_bytes_max,
+                                         is_tail);
   }
   EventPiece next(EventReader& reader, std::chrono::milliseconds time = kNow) {
     auto piece = house_.await(reader.next(time));

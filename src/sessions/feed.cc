@@ -14,7 +14,7 @@ void Feed::publish(std::vector<SharedBlock> blocks) {
     assert(block->first_event_id == last_event_id_ + 1);
     last_event_id_ = block->last_event_id;
     bytes_published_ += block->lines.size();
-    if (listeners_.empty()) continue;
+    if (listeners_ == 0) continue;
     ring_bytes_ += block->lines.size();
     ring_.push_back(std::move(block));
     while (ring_.size() > 1 && ring_bytes_ > ring_bytes_max_) {
@@ -22,17 +22,17 @@ void Feed::publish(std::vector<SharedBlock> blocks) {
       ring_.pop_front();
     }
   }
-  wake();
+  changed_.notify_all();
 }
 
 void Feed::end(FeedEnd reason) {
   if (ended_ == FeedEnd::none) ended_ = reason;
-  wake();
+  changed_.notify_all();
 }
 
 void Feed::poke() {
   ++pokes_;
-  wake();
+  changed_.notify_all();
 }
 
 std::optional<std::vector<SharedBlock>> Feed::behind(std::int64_t after,
@@ -50,17 +50,10 @@ std::optional<std::vector<SharedBlock>> Feed::behind(std::int64_t after,
   return blocks;
 }
 
-Feed::Listener Feed::listen(Timer& timer) { return listeners_.insert(listeners_.end(), &timer); }
-
-void Feed::stop_listening(Listener listener) {
-  listeners_.erase(listener);
-  if (!listeners_.empty()) return;
+void Feed::remove_listener() {
+  if (--listeners_ > 0) return;
   ring_.clear();
   ring_bytes_ = 0;
-}
-
-void Feed::wake() {
-  for (Timer* const timer : listeners_) timer->cancel();
 }
 
 }  // namespace clawdforge

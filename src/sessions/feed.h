@@ -10,12 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <list>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "base/timer.h"
+#include "base/signal.h"
 #include "model/session.h"
 
 namespace clawdforge {
@@ -43,8 +42,7 @@ class Feed {
   std::uint64_t bytes_published() const { return bytes_published_; }
   FeedEnd ended() const { return ended_; }
   std::uint64_t pokes() const { return pokes_; }
-  bool has_listeners() const { return !listeners_.empty(); }
-  std::size_t listeners() const { return listeners_.size(); }
+  std::size_t listeners() const { return listeners_; }
   std::size_t ring_bytes() const { return ring_bytes_; }
 
   // The blocks that hold what comes behind event `after`, which is not the newest: at least
@@ -52,14 +50,13 @@ class Feed {
   // far.
   std::optional<std::vector<SharedBlock>> behind(std::int64_t after, std::size_t bytes_max) const;
 
-  // Cancels `timer` whenever something changes, until the entry is given back.
-  using Listener = std::list<Timer*>::iterator;
-  Listener listen(Timer& timer);
-  void stop_listening(Listener listener);
+  // The ring is kept for as long as there is a listener.
+  void add_listener() { ++listeners_; }
+  void remove_listener();
+  // Returns when something was published, ended or poked, at the latest at `deadline`.
+  Task<bool> change(Signal::Deadline deadline) { return changed_.wait_until(deadline); }
 
  private:
-  void wake();
-
   const std::size_t ring_bytes_max_;
   std::int64_t last_event_id_;
   std::uint64_t bytes_published_ = 0;
@@ -67,7 +64,8 @@ class Feed {
   std::uint64_t pokes_ = 0;
   std::deque<SharedBlock> ring_;
   std::size_t ring_bytes_ = 0;
-  std::list<Timer*> listeners_;
+  std::size_t listeners_ = 0;
+  Signal changed_;
 };
 
 }  // namespace clawdforge

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/task_group.h"
+
 namespace clawdforge {
 namespace {
 
@@ -25,7 +27,6 @@ class FeedTest : public ::testing::Test {
   }
 
   IoContext io_{1};
-  Timer timer_{io_.get_executor()};
   Feed feed_{4, 25};
 };
 
@@ -37,8 +38,8 @@ TEST_F(FeedTest, KeepsNothingWhileNobodyListens) {
 }
 
 TEST_F(FeedTest, HasWhatComesBehindANumber) {
-  const auto listener = feed_.listen(timer_);
-  EXPECT_TRUE(feed_.has_listeners());
+  feed_.add_listener();
+  EXPECT_EQ(feed_.listeners(), 1u);
   feed_.publish({block(5, 6), block(7, 9)});
   EXPECT_EQ(behind(3), std::vector<std::int64_t>{-1}) << "that is further back";
   EXPECT_EQ(behind(4), (std::vector<std::int64_t>{5, 7}));
@@ -47,49 +48,40 @@ TEST_F(FeedTest, HasWhatComesBehindANumber) {
   EXPECT_EQ(behind(8), std::vector<std::int64_t>{7});
   EXPECT_EQ(behind(4, 19), std::vector<std::int64_t>{5}) << "no more than wanted";
   EXPECT_EQ(behind(4, 1), std::vector<std::int64_t>{5}) << "but for one block";
-  feed_.stop_listening(listener);
+  feed_.remove_listener();
   EXPECT_EQ(behind(6), std::vector<std::int64_t>{-1}) << "nobody listens any more";
 }
 
 TEST_F(FeedTest, StaysWithinItsBoundButForOneBlock) {
-  const auto listener = feed_.listen(timer_);
+  feed_.add_listener();
   feed_.publish({block(5, 5), block(6, 6), block(7, 7)});
   EXPECT_EQ(behind(4), std::vector<std::int64_t>{-1});
   EXPECT_EQ(behind(5), (std::vector<std::int64_t>{6, 7}));
   feed_.publish({block(8, 8, 1000)});
   EXPECT_EQ(behind(6), std::vector<std::int64_t>{-1});
   EXPECT_EQ(behind(7), std::vector<std::int64_t>{8});
-  feed_.stop_listening(listener);
+  feed_.remove_listener();
 }
 
 TEST_F(FeedTest, WakesThoseWhoListen) {
-  Timer other(io_.get_executor());
+  TaskGroup tasks(io_.get_executor());
   int woken = 0;
-  const auto wait = [&](Timer& timer) {
-    timer.expires_at(Timer::time_point::max());
-    timer.async_wait([&](boost::system::error_code) { ++woken; });
+  const auto wait = [](Feed* feed, int* count) -> Task<void> {
+    if (co_await feed->change(Signal::Deadline::max())) ++*count;
   };
-  const auto first = feed_.listen(timer_);
-  const auto second = feed_.listen(other);
-  wait(timer_);
-  wait(other);
-  feed_.publish({block(5, 5)});
-  io_.poll();
-  EXPECT_EQ(woken, 2);
-  feed_.stop_listening(second);
-  io_.restart();
-  wait(timer_);
-  wait(other);
-  feed_.poke();
-  io_.poll();
-  EXPECT_EQ(woken, 3);
+  const auto after = [&](auto change) {
+    tasks.spawn(wait(&feed_, &woken));
+    tasks.spawn(wait(&feed_, &woken));
+    io_.restart();
+    io_.poll();
+    change();
+    io_.poll();
+    return std::exchange(woken, 0);
+  };
+  EXPECT_EQ(after([&] { feed_.publish({block(5, 5)}); }), 2);
+  EXPECT_EQ(after([&] { feed_.poke(); }), 2);
   EXPECT_EQ(feed_.pokes(), 1u);
-  io_.restart();
-  wait(timer_);
-  feed_.end(FeedEnd::closed);
-  io_.poll();
-  EXPECT_EQ(woken, 4);
-  feed_.stop_listening(first);
+  EXPECT_EQ(after([&] { feed_.end(FeedEnd::closed); }), 2);
 }
 
 TEST_F(FeedTest, EndsForOneReason) {

@@ -70,7 +70,7 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::str
   const auto live = live_.find(id);
   TurnStream stream{.turn_index = (*accepted)->index,
                     .reader = std::make_unique<EventReader>(
-                        deps_.executor, deps_.ledger, feeds_.of(live->session()), std::move(id),
+                        deps_.ledger, feeds_.of(live->session()), std::move(id),
                         live->journal().last_event_id(), options_.reader_bytes_max, false)};
   // A caller who is told that it was accepted may come back for its end, also after a restart.
   const auto committed = co_await live->committed();
@@ -90,8 +90,8 @@ Async<std::unique_ptr<EventReader>> Sessions::read_events(std::string app, std::
     co_return error;
   }
   if (session->closed_at && !live_.find(id)) feed->end(FeedEnd::closed);
-  co_return std::make_unique<EventReader>(deps_.executor, deps_.ledger, std::move(feed),
-                                          std::move(id), after, options_.reader_bytes_max, true);
+  co_return std::make_unique<EventReader>(deps_.ledger, std::move(feed), std::move(id), after,
+                                          options_.reader_bytes_max, true);
 }
 
 Async<bool> Sessions::cancel(std::string app, std::string id) {
