@@ -55,7 +55,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
       lag_timer_(deps_.io.get_executor()),
       alive_timer_(deps_.io.get_executor()),
       apps_(deps_.ledger, deps_.clock, deps_.ids, deps_.log),
-      quota_(quota_options()),
+      quota_(quota_options(), deps_.metrics),
       watch_({.executor = deps_.io.get_executor(),
               .ledger = deps_.ledger,
               .apps = apps_,
@@ -69,11 +69,16 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
       uploads_(deps_.ledger, upload_files_, deps_.clock, deps_.ids, instance_id_),
       one_shots_(deps_.spawner, deps_.clock, one_shot_options()),
       agents_(deps_.spawner, agents_options()),
-      runs_({deps_.io.get_executor(), deps_.ledger, one_shots_, uploads_, run_dirs_, deps_.clock,
-             deps_.ids, deps_.log, deps_.metrics, instance_id_},
-            {{static_cast<std::size_t>(deps_.config.runs_max),
-              static_cast<std::size_t>(deps_.config.queued_runs_max)},
-             deps_.config.runs_max_per_app}),
+      runs_({.executor = deps_.io.get_executor(),
+             .ledger = deps_.ledger,
+             .quota = quota_,
+             .one_shots = one_shots_,
+             .uploads = uploads_,
+             .run_dirs = run_dirs_,
+             .clock = deps_.clock,
+             .ids = deps_.ids,
+             .metrics = deps_.metrics,
+             .instance_id = instance_id_}),
       sessions_({deps_.io.get_executor(), deps_.ledger, agents_, uploads_, session_dirs_,
                  acpx_records_, deps_.clock, deps_.ids, deps_.log, deps_.metrics, instance_id_},
                 sessions_options()),
@@ -84,10 +89,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
                 .log = deps_.log,
                 .metrics = deps_.metrics},
                {deps_.config.sweep_interval, deps_.config.audit_max_age}),
-      session_sweep_({.ledger = deps_.ledger,
-                      .sessions = sessions_,
-                      .dirs = session_dirs_,
-                      .clock = deps_.clock},
+      session_sweep_({deps_.ledger, sessions_, session_dirs_, deps_.clock},
                      {deps_.config.session_ttl, deps_.config.session_hard_ttl,
                       deps_.config.journal_max_age, deps_.config.journal_bytes_max_per_session}),
       claude_(probe_of(deps_.config.claude_bin)),
@@ -136,11 +138,16 @@ Quota::Options Gateway::quota_options() const {
   constexpr std::size_t kSharedFrom = 8;
   const std::size_t share =
       connections_max_ < kSharedFrom ? connections_max_ : connections_max_ / 4 * 3;
+  const Config& config = deps_.config;
   const auto connections =
-      deps_.config.connections_max_per_app.value_or(static_cast<std::int64_t>(share));
-  return {
-      .connections_max_per_app = connections,
-      .event_streams_max_per_app = deps_.config.event_streams_max_per_app.value_or(connections)};
+      config.connections_max_per_app.value_or(static_cast<std::int64_t>(share));
+  return {.runs_max = static_cast<std::size_t>(config.runs_max),
+          .queued_runs_max = static_cast<std::size_t>(config.queued_runs_max),
+          .runs_max_per_app = config.runs_max_per_app,
+          .agents_max = static_cast<std::size_t>(config.agents_max),
+          .sessions = {config.live_sessions_max, config.sessions_max_per_app},
+          .connections_max_per_app = connections,
+          .event_streams_max_per_app = config.event_streams_max_per_app.value_or(connections)};
 }
 
 ServerOptions Gateway::server_options() const {

@@ -7,42 +7,74 @@ namespace {
 
 constexpr std::chrono::seconds kLoginWait{30};
 constexpr std::chrono::seconds kLimitWait{60};  // where the agent did not say how long
-// A time that an agent names may be misread; once in a while somebody has to look.
-constexpr std::chrono::seconds kClosedMax = std::chrono::hours(1);
+// A time that an agent names may be misread, or the limit lifted: one run tries now and then.
+constexpr std::chrono::seconds kShutMax = std::chrono::hours(1);
 constexpr std::chrono::seconds kTrialWait{2};
 
-bool closes(const Failure& failure) {
-  return failure.code == "agent_not_logged_in" || failure.code == "account_limit";
-}
+// What the end of a run says about the login and its account.
+enum class Verdict { works, refused, unknown };
 
-// A program that ended without a result has not come to the question.
-bool shows_nothing(const Failure& failure) {
-  return failure.code.starts_with("agent_") && failure.code != "agent_error" && !closes(failure);
+Verdict verdict_of(const std::optional<Failure>& failure) {
+  if (!failure) return Verdict::works;
+  switch (failure->cause) {
+    case Cause::agent_said_so:
+      return Verdict::works;
+    case Cause::login:
+    case Cause::account_limit:
+      return Verdict::refused;
+    case Cause::other:
+    case Cause::agent_missing:
+    case Cause::agent_exited:
+    case Cause::cancelled:
+    case Cause::interrupted:
+    case Cause::deadline:
+    case Cause::maybe_kept:
+    case Cause::not_begun:
+      break;
+  }
+  return Verdict::unknown;
 }
 
 }  // namespace
 
+void AgentBreaker::Pass::settle(std::optional<Failure>& failure, SteadyTime now) {
+  trial_.reset();
+  breaker_->note(failure, now);
+}
+
 std::optional<Failure> AgentBreaker::refusal(SteadyTime now) const {
-  if (!closed_for_ || (now >= until_ && !is_tried_)) return std::nullopt;
-  Failure refusal = *closed_for_;
+  if (!shut_by_ || (now >= try_at_ && !is_tried_)) return std::nullopt;
+  Failure refusal = *shut_by_;
   const auto left = std::chrono::ceil<std::chrono::seconds>(ends_at_ - now);
   refusal.retry_after = std::max<std::chrono::seconds>(left, kTrialWait);
   return refusal;
 }
 
-void AgentBreaker::note(std::optional<Failure>& failure, SteadyTime now, bool was_trial) {
-  if (was_trial) is_tried_ = false;
-  if (failure && shows_nothing(*failure)) return;
-  if (!failure || !closes(*failure)) {
-    closed_for_.reset();
-    return;
+AgentBreaker::Pass AgentBreaker::let_through() {
+  Pass pass(*this);
+  if (shut_by_) {
+    is_tried_ = true;
+    pass.trial_.reset(this);
+  }
+  return pass;
+}
+
+void AgentBreaker::note(std::optional<Failure>& failure, SteadyTime now) {
+  switch (verdict_of(failure)) {
+    case Verdict::unknown:
+      return;
+    case Verdict::works:
+      shut_by_.reset();
+      return;
+    case Verdict::refused:
+      break;
   }
   if (failure->retry_after.count() == 0) {
-    failure->retry_after = failure->code == "account_limit" ? kLimitWait : kLoginWait;
+    failure->retry_after = failure->cause == Cause::account_limit ? kLimitWait : kLoginWait;
   }
-  closed_for_ = failure;
+  shut_by_ = failure;
   ends_at_ = now + failure->retry_after;
-  until_ = now + std::min(failure->retry_after, kClosedMax);
+  try_at_ = now + std::min(failure->retry_after, kShutMax);
 }
 
 }  // namespace clawdforge

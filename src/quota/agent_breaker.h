@@ -1,14 +1,15 @@
-// AgentBreaker stands before one kind of agent. It closes by itself when the agent turns out to
-// be not logged in, or its account at its limit: callers then get that same answer at
-// once and no process is started in vain. When the time is up one run is let through to
-// try; how that ends decides. Io thread only.
+// AgentBreaker keeps runs from starting an agent in vain. It shuts by itself when the agent turns
+// out to have no login, or its account to be at its limit: callers then get that same answer at
+// once. When the time is up one run is let through to try. What a run's end says about the login
+// decides whether the breaker opens; an end that says nothing about it changes nothing. Io thread
+// only.
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
-#include <string>
 
-#include "agent/core/one_shot.h"
+#include "base/result.h"
 
 namespace clawdforge {
 
@@ -16,24 +17,38 @@ class AgentBreaker {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
 
-  // Why not, with the time to wait; none: pass() now, in the same step.
+  // A run that was let through. The breaker outlives it. Dropped without settle() it says nothing
+  // about the agent: the run never started, its caller hung up, or the gateway stops.
+  class Pass {
+   public:
+    // How the run ended; none is success. A failure that shuts the breaker is told how long.
+    void settle(std::optional<Failure>& failure, SteadyTime now);
+
+   private:
+    friend class AgentBreaker;
+    struct EndTrial {
+      void operator()(AgentBreaker* breaker) const { breaker->is_tried_ = false; }
+    };
+    explicit Pass(AgentBreaker& breaker) : breaker_(&breaker) {}
+
+    AgentBreaker* breaker_;
+    std::unique_ptr<AgentBreaker, EndTrial> trial_;  // of a run that tries for the others
+  };
+
+  // Why not, with the time to wait; none: let_through() now, in the same step.
   std::optional<Failure> refusal(SteadyTime now) const;
-  // True: the door is closed, and this run is the one that tries. It must tell by note()
-  // or give_up() how it went.
-  bool pass() { return is_tried_ = closed_for_.has_value(); }
+  // While the breaker is shut, this run is the one that tries.
+  Pass let_through();
 
-  // How a run ended: none is success. A failure that closes the door is told how long.
-  void note(std::optional<Failure>& failure, SteadyTime now, bool was_trial);
-  // The trial ended without showing anything: its caller left, or the gateway stops.
-  void give_up() { is_tried_ = false; }
-
-  bool is_open() const { return !closed_for_; }
+  bool is_shut() const { return shut_by_.has_value(); }
 
  private:
-  std::optional<Failure> closed_for_;
-  SteadyTime until_;       // then somebody may try
+  void note(std::optional<Failure>& failure, SteadyTime now);
+
+  std::optional<Failure> shut_by_;
+  SteadyTime try_at_;      // from then on one run may try
   SteadyTime ends_at_;     // what callers are told; may be later
-  bool is_tried_ = false;  // somebody has been let through to try
+  bool is_tried_ = false;  // a run has been let through to try, and has not ended
 };
 
 }  // namespace clawdforge

@@ -30,14 +30,8 @@ Pool::Pool(Options options, Gauge& running, Gauge& waiting)
 
 Pool::~Pool() { assert(running_ == 0 && waiting_ == 0); }
 
-Result<std::unique_ptr<Slot>> Pool::enter(std::string app, std::optional<std::int64_t> app_max) {
+Result<std::unique_ptr<Slot>> Pool::enter(std::string app) {
   Share& share = shares_[app];
-  const std::size_t held = share.running + share.waiting.size();
-  if (app_max && held >= static_cast<std::size_t>(*app_max)) {
-    return fail_for_now(Errc::over_quota, "too_many_runs",
-                        "This app has as many runs under way as it may have; wait for one to end.",
-                        kFullRetryAfter);
-  }
   if (running_ >= options_.slots_max && waiting_ >= options_.waiting_max && !make_room_for(share)) {
     forget_idle();
     return full();
@@ -100,7 +94,7 @@ void Pool::leave(Slot& slot) {
   serve_waiting();
 }
 
-// Who was served when matters only while somebody waits; so names do not pile up.
+// Who was served when matters only while a slot waits; so names do not pile up.
 void Pool::forget_idle() {
   if (waiting_ > 0) return;
   std::erase_if(shares_, [](const auto& entry) { return entry.second.running == 0; });

@@ -11,7 +11,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/async.h"
@@ -60,13 +59,12 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // A place, or a place in the queue. `app_max` bounds what the app has of both together.
-  // Errc::over_quota "too_many_runs" at that limit; Errc::unavailable "queue_full" when
-  // too many wait, unless an app waits for more than one place more than this one: then
-  // its newest is displaced.
-  Result<std::unique_ptr<Slot>> enter(std::string app, std::optional<std::int64_t> app_max);
+  // A place, or a place in the queue. Errc::unavailable "queue_full" when too many wait,
+  // unless an app waits for more than one place more than this one: then its newest is
+  // displaced.
+  Result<std::unique_ptr<Slot>> enter(std::string app);
 
-  // What a displaced run is told, too.
+  // What one that was displaced is told, too.
   static std::unexpected<Failure> full();
 
   std::size_t running() const { return running_; }

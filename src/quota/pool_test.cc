@@ -21,10 +21,10 @@ struct PoolTest : ::testing::Test {
 
 TEST_F(PoolTest, GrantsAtOnceWhileThereIsRoomAndThenInOrder) {
   Pool pool = make(2, 8);
-  auto first = pool.enter("a", {});
-  auto second = pool.enter("a", {});
-  auto third = pool.enter("a", {});
-  auto fourth = pool.enter("a", {});
+  auto first = pool.enter("a");
+  auto second = pool.enter("a");
+  auto third = pool.enter("a");
+  auto fourth = pool.enter("a");
   EXPECT_TRUE((*first)->is_granted());
   EXPECT_TRUE((*second)->is_granted());
   EXPECT_FALSE((*third)->is_granted());
@@ -38,8 +38,8 @@ TEST_F(PoolTest, GrantsAtOnceWhileThereIsRoomAndThenInOrder) {
 TEST_F(PoolTest, AnAppWithManyWaitingDelaysAnotherAppsFirstByNoMoreThanOneRun) {
   Pool pool = make(2, 64);
   std::deque<std::unique_ptr<Slot>> greedy;
-  for (int i = 0; i < 52; ++i) greedy.push_back(std::move(*pool.enter("greedy", {})));
-  auto modest = pool.enter("modest", {});
+  for (int i = 0; i < 52; ++i) greedy.push_back(std::move(*pool.enter("greedy")));
+  auto modest = pool.enter("modest");
   EXPECT_FALSE((*modest)->is_granted());
   greedy.pop_front();
   EXPECT_TRUE((*modest)->is_granted());
@@ -48,11 +48,11 @@ TEST_F(PoolTest, AnAppWithManyWaitingDelaysAnotherAppsFirstByNoMoreThanOneRun) {
 TEST_F(PoolTest, TwoAppsTakeTurnsOnOnePlaceAlsoWhenOneComesBackEachTime) {
   Pool pool = make(1, 64);
   std::vector<std::unique_ptr<Slot>> greedy;
-  for (int i = 0; i < 4; ++i) greedy.push_back(std::move(*pool.enter("greedy", {})));
-  auto modest = std::move(*pool.enter("modest", {}));
+  for (int i = 0; i < 4; ++i) greedy.push_back(std::move(*pool.enter("greedy")));
+  auto modest = std::move(*pool.enter("modest"));
   greedy[0].reset();
   ASSERT_TRUE(modest->is_granted());
-  auto again = std::move(*pool.enter("modest", {}));
+  auto again = std::move(*pool.enter("modest"));
   modest.reset();
   EXPECT_TRUE(greedy[1]->is_granted());
   EXPECT_FALSE(again->is_granted());
@@ -60,23 +60,12 @@ TEST_F(PoolTest, TwoAppsTakeTurnsOnOnePlaceAlsoWhenOneComesBackEachTime) {
   EXPECT_TRUE(again->is_granted());
 }
 
-TEST_F(PoolTest, RefusesAtTheAppsOwnLimitWhatRunsAndWhatWaits) {
-  Pool pool = make(1, 64);
-  auto first = pool.enter("a", 2);
-  auto second = pool.enter("a", 2);
-  auto third = pool.enter("a", 2);
-  ASSERT_FALSE(third);
-  EXPECT_EQ(third.error().kind, Errc::over_quota);
-  EXPECT_EQ(third.error().code, "too_many_runs");
-  EXPECT_TRUE(pool.enter("b", 2));
-}
-
 TEST_F(PoolTest, AFullQueueRefusesTheAppThatFilledIt) {
   Pool pool = make(1, 2);
-  auto runs = pool.enter("a", {});
-  auto waits = pool.enter("a", {});
-  auto waits_too = pool.enter("a", {});
-  auto refused = pool.enter("a", {});
+  auto runs = pool.enter("a");
+  auto waits = pool.enter("a");
+  auto waits_too = pool.enter("a");
+  auto refused = pool.enter("a");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "queue_full");
   EXPECT_EQ(refused.error().kind, Errc::unavailable);
@@ -85,32 +74,32 @@ TEST_F(PoolTest, AFullQueueRefusesTheAppThatFilledIt) {
 
 TEST_F(PoolTest, AFullQueueMakesRoomForAnAppThatHasLess) {
   Pool pool = make(1, 2);
-  auto runs = pool.enter("greedy", {});
-  auto waits = pool.enter("greedy", {});
-  auto newest = pool.enter("greedy", {});
-  auto modest = pool.enter("modest", {});
+  auto runs = pool.enter("greedy");
+  auto waits = pool.enter("greedy");
+  auto newest = pool.enter("greedy");
+  auto modest = pool.enter("modest");
   ASSERT_TRUE(modest);
   EXPECT_TRUE((*newest)->is_displaced());
   EXPECT_FALSE((*waits)->is_displaced());
   EXPECT_EQ(pool.waiting(), 2u);
-  auto third_app = pool.enter("third", {});
+  auto third_app = pool.enter("third");
   EXPECT_FALSE(third_app) << "one each is fair: nobody is displaced for it";
 }
 
 TEST_F(PoolTest, WithoutAQueueNobodyWaits) {
   Pool pool = make(1, 0);
-  auto runs = pool.enter("a", {});
+  auto runs = pool.enter("a");
   EXPECT_TRUE((*runs)->is_granted());
-  EXPECT_FALSE(pool.enter("b", {}));
+  EXPECT_FALSE(pool.enter("b"));
 }
 
 TEST_F(PoolTest, WithdrawingFreesThePlaceInTheQueueButNotAGrantedOne) {
   Pool pool = make(1, 1);
-  auto runs = std::move(*pool.enter("a", {}));
-  auto waits = std::move(*pool.enter("a", {}));
+  auto runs = std::move(*pool.enter("a"));
+  auto waits = std::move(*pool.enter("a"));
   waits->withdraw();
   EXPECT_EQ(pool.waiting(), 0u);
-  auto next = std::move(*pool.enter("a", {}));
+  auto next = std::move(*pool.enter("a"));
   runs->withdraw();
   EXPECT_TRUE(runs->is_granted());
   runs.reset();
@@ -127,7 +116,7 @@ RC_GTEST_FIXTURE_PROP(PoolTest, KeepsItsBoundsAndLosesNoPlace, ()) {
   const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1000));
   for (const int step : steps) {
     if (step % 3 != 0 || held.empty()) {
-      auto slot = pool.enter(std::string(1, static_cast<char>('a' + step % 4)), {});
+      auto slot = pool.enter(std::string(1, static_cast<char>('a' + step % 4)));
       if (slot) held.push_back(std::move(*slot));
     } else if (step % 2 == 0) {
       held.erase(held.begin() + step % static_cast<int>(held.size()));

@@ -1,25 +1,57 @@
-// Quota says what an app may hold of what all apps share. Io thread only; it outlives the shares
-// that it gives.
+// Quota answers one question for all that apps want to do: may this app start this work now? It
+// asks the agent's breaker, the app's own limits and the pool of places, in this order, and gives a
+// Ticket. It also counts what apps hold of the gateway's connections and streams. Io thread only;
+// it outlives its tickets and shares.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 
+#include "base/metrics.h"
 #include "base/result.h"
+#include "ledger/rows/ledger.h"
 #include "model/app.h"
+#include "quota/agent_breaker.h"
 #include "quota/app_tally.h"
+#include "quota/pool.h"
+#include "quota/ticket.h"
+#include "quota/work.h"
 
 namespace clawdforge {
 
 class Quota {
  public:
+  // What holds for apps whose tokens do not say otherwise, and for all of them together.
   struct Options {
+    std::size_t runs_max = 0;  // that run at the same time
+    std::size_t queued_runs_max = 0;
+    std::optional<std::int64_t> runs_max_per_app;
+    std::size_t agents_max = 0;  // of sessions, that live at the same time
+    SessionLimits sessions;
     std::int64_t connections_max_per_app = 0;
     std::int64_t event_streams_max_per_app = 0;
   };
 
-  explicit Quota(Options options) : options_(options) {}
+  Quota(Options options, Metrics& metrics);
   Quota(const Quota&) = delete;
   Quota& operator=(const Quota&) = delete;
+
+  // The work is admitted; Ticket::ready() tells when it may start. A run gets a place in the queue
+  // or is refused, in this order: the agent's own failure while its breaker is shut;
+  // Errc::over_quota "too_many_runs"; Errc::unavailable "queue_full". Turns and new sessions are
+  // not refused here.
+  Result<Ticket> admit(const App& app, Work work);
+
+  // A place for the agent of one of the app's sessions: when it is started first, and when a turn
+  // wakes it. Errc::unavailable "queue_full".
+  Result<Ticket> admit_agent(std::string app);
+  std::size_t agents_waiting() const { return agent_places_.waiting(); }
+
+  // How many sessions may be open, for the transaction that adds one of this app.
+  SessionLimits session_limits(const App& app) const;
 
   // For a connection that shows the app's token: held until it shows another one, or ends.
   // Errc::over_quota "too_many_app_connections".
@@ -28,9 +60,15 @@ class Quota {
   Result<AppShare> admit_event_stream(const App& app);
 
  private:
+  Result<Ticket> admit_run(const App& app, const Work& work);
+
   const Options options_;
+  Pool run_places_;
+  Pool agent_places_;
+  AppTally runs_;
   AppTally connections_;
   AppTally event_streams_;
+  std::map<std::string, AgentBreaker> breakers_;  // by agent
 };
 
 }  // namespace clawdforge

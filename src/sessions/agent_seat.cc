@@ -91,7 +91,7 @@ void AgentSeat::give_up() {
 }
 
 Task<std::optional<Failure>> AgentSeat::take_slot() {
-  auto entered = shared_.pool.enter(session_.app, std::nullopt);
+  auto entered = shared_.pool.enter(session_.app);
   if (!entered) co_return entered.error();
   slot_ = std::move(*entered);
   if (!slot_->is_granted()) shared_.make_space();

@@ -68,9 +68,9 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   auto spawner = std::move(*Spawner::make(io.get_executor(), {}, log));
   OneShots one_shots(*spawner, clock, {});
   RunDirs run_dirs(".", disk, log);
-  Runs runs({io.get_executor(), *ledger, one_shots, uploads, run_dirs, clock, ids, log, metrics,
-             "instance"},
-            {{1, 1}, {}});
+  Quota quota({}, metrics);
+  Runs runs({io.get_executor(), *ledger, quota, one_shots, uploads, run_dirs, clock, ids, metrics,
+             "instance"});
   add_run_routes(endpoints, runs, {});
   Agents agents(*spawner, {});
   SessionDirs session_dirs(".", disk, log);
@@ -78,7 +78,6 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   Sessions sessions({io.get_executor(), *ledger, agents, uploads, session_dirs, acpx_records, clock,
                      ids, log, metrics, "instance"},
                     {});
-  Quota quota({.connections_max_per_app = 1, .event_streams_max_per_app = 1});
   add_session_routes(endpoints, sessions, apps, quota, *ledger, {});
   add_event_routes(endpoints, sessions, apps, quota);
   add_permission_routes(endpoints, sessions);

@@ -1,0 +1,35 @@
+#include "quota/ticket.h"
+
+#include <chrono>
+#include <utility>
+
+namespace clawdforge {
+using std::chrono::steady_clock;
+
+Async<void> Ticket::ready() {
+  if (slot_) {
+    co_await slot_->settled();
+    if (slot_->is_displaced()) co_return Pool::full();
+    if (!slot_->is_granted()) {
+      co_return fail(Errc::gone, "cancelled", "The work was given up while it waited.");
+    }
+  }
+  if (breaker_ == nullptr) co_return Result<void>{};
+  // Asked again: another run may have shut it while this one waited.
+  if (auto refusal = breaker_->refusal(steady_clock::now())) {
+    co_return std::unexpected(std::move(*refusal));
+  }
+  pass_ = breaker_->let_through();
+  co_return Result<void>{};
+}
+
+void Ticket::withdraw() {
+  if (slot_) slot_->withdraw();
+}
+
+void Ticket::settle(std::optional<Failure>& failure) {
+  if (pass_) pass_->settle(failure, steady_clock::now());
+  pass_.reset();
+}
+
+}  // namespace clawdforge

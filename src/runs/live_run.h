@@ -1,0 +1,69 @@
+// LiveRun is one run under way, from its admission to the end of its last process. Its task and the
+// handler that waits for its answer share it. Io thread only.
+#pragma once
+
+#include <chrono>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/core/one_shot.h"
+#include "base/async.h"
+#include "base/signal.h"
+#include "base/timer.h"
+#include "model/app.h"
+#include "quota/ticket.h"
+#include "runs/run_request.h"
+#include "storage/work/run_dirs.h"
+
+namespace clawdforge {
+
+// Why a run has to end before its agent has answered.
+enum class RunStop { none, caller_gone, timed_out, shutdown };
+
+// What the caller is told about a run that was stopped before an agent was asked.
+std::unexpected<Failure> never_started(RunStop reason);
+
+class LiveRun : public std::enable_shared_from_this<LiveRun> {
+ public:
+  using Registry = std::list<LiveRun*>;
+
+  // Is in the registry, which outlives it, for as long as it lives.
+  LiveRun(IoExecutor executor, Registry& registry, std::shared_ptr<const App> caller,
+          RunRequest asked, Ticket admitted);
+  ~LiveRun();
+  LiveRun(const LiveRun&) = delete;
+  LiveRun& operator=(const LiveRun&) = delete;
+
+  // Stops it when its time is up.
+  void start_deadline();
+  // The first reason counts; once the answer is given, none does.
+  void stop(RunStop reason);
+  RunStop stopped() const { return stop_; }
+
+  void set_answer(Result<RunOutcome> outcome);
+  // Returns when there is an answer. Once.
+  Async<RunOutcome> answer();
+
+  const std::shared_ptr<const App> app;
+  RunRequest request;
+  std::optional<Ticket> ticket;  // until its last process has ended
+  std::vector<Attachment> attachments;
+  std::string run_id;  // from its beginning on, as the three below
+  std::chrono::steady_clock::time_point begun;
+  std::unique_ptr<OneShot> shot;
+  bool may_have_dir = false;
+
+ private:
+  Registry& registry_;
+  const Registry::iterator entry_;
+  RunStop stop_ = RunStop::none;
+  Timer deadline_;
+  Signal answered_;
+  bool is_answered_ = false;
+  Result<RunOutcome> answer_ = never_started(RunStop::shutdown);
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,181 @@
+#include "runs/run_execution.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "agent/claude/result_value.h"
+#include "base/refusals.h"
+
+namespace clawdforge {
+using std::chrono::steady_clock;
+
+namespace {
+
+std::string_view state_of(RunStop stop) {
+  switch (stop) {
+    case RunStop::caller_gone:
+      return "cancelled";
+    case RunStop::shutdown:
+      return "interrupted";
+    case RunStop::none:
+    case RunStop::timed_out:
+      break;
+  }
+  return "failed";
+}
+
+std::string_view stop_reason_of(RunStop stop) {
+  switch (stop) {
+    case RunStop::caller_gone:
+      return "cancelled";
+    case RunStop::timed_out:
+      return "timeout";
+    case RunStop::none:
+    case RunStop::shutdown:
+      break;
+  }
+  return "error";
+}
+
+// What the caller is told about a run that was stopped after its agent was asked.
+Failure stopped_failure(RunStop stop, const RunRequest& request) {
+  if (stop == RunStop::caller_gone) {
+    return {.kind = Errc::gone,
+            .code = "cancelled",
+            .message = "The caller hung up.",
+            .cause = Cause::cancelled};
+  }
+  if (stop == RunStop::shutdown) return never_started(stop).error();
+  return {.kind = Errc::timed_out,
+          .code = "timeout",
+          .message = fmt::format("{} did not finish within {} seconds", request.agent,
+                                 request.timeout.count()),
+          .cause = Cause::deadline};
+}
+
+// As the ledger keeps it; what the agent has said is not in it yet.
+RunEnd end_of(const std::string& run_id, const std::optional<Failure>& failure, RunStop stop,
+              TimePoint now) {
+  RunEnd end;
+  end.run_id = run_id;
+  end.state = failure ? state_of(stop) : "succeeded";
+  end.outcome = failure ? failure->code : "ok";
+  end.ended_at = now;
+  if (failure) end.stop_reason = stop_reason_of(stop);
+  return end;
+}
+
+}  // namespace
+
+Task<void> RunExecution::execute(std::shared_ptr<LiveRun> run) {
+  run->run_id = deps_.ids.uuid();
+  run->begun = steady_clock::now();
+  bool is_out_of_memory = false;
+  try {
+    co_await ask(run);
+  } catch (const std::bad_alloc&) {
+    is_out_of_memory = true;  // for what the agent has said, most likely
+  }
+  if (is_out_of_memory) {
+    if (run->shot) run->shot->stop();
+    OneShotAnswer nothing;
+    nothing.failure = out_of_memory().error();
+    co_await settle(run, std::move(nothing));
+  }
+  if (run->shot) {
+    co_await run->shot->finish();
+    run->shot.reset();
+  }
+  if (run->may_have_dir) deps_.run_dirs.remove(run->run_id);
+}
+
+Task<void> RunExecution::ask(std::shared_ptr<LiveRun> run) {
+  auto begun = co_await begin(run);
+  if (!begun) {
+    if (run->shot) run->shot->stop();
+    run->set_answer(std::unexpected(std::move(begun.error())));
+    co_return;
+  }
+  OneShotAnswer answer = co_await run->shot->answer();
+  co_await settle(run, std::move(answer));
+}
+
+// The directory, the process, the row. The prompt is sent only after all three: no agent is asked
+// anything that the ledger does not know of. The row is written while the program starts.
+Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
+  auto dir = co_await deps_.run_dirs.make(run->run_id, std::move(run->attachments));
+  run->may_have_dir = dir || was_begun(dir.error());
+  if (!dir) co_return std::unexpected(dir.error());
+  if (run->stopped() != RunStop::none) co_return never_started(run->stopped());
+  RunRequest& request = run->request;
+  Run row{.id = run->run_id,
+          .app = run->app->name,
+          .agent = request.agent,
+          .model = request.model,
+          .prompt_bytes = static_cast<std::int64_t>(request.prompt.size()),
+          .started_at = deps_.clock.now(),
+          .instance_id = deps_.instance_id};
+  auto shot = deps_.one_shots.start({.agent = request.agent,
+                                     .prompt = std::move(request.prompt),
+                                     .model = request.model,
+                                     .system = std::move(request.system),
+                                     .system_mode = request.system_mode,
+                                     .effort = request.effort,
+                                     .attachments = std::move(dir->attachments),
+                                     .working_dir = std::move(dir->work),
+                                     .temp_dir = std::move(dir->temp)});
+  if (!shot) co_return std::unexpected(shot.error());
+  run->shot = std::move(*shot);
+  co_return co_await add_row(run, std::move(row));
+}
+
+Async<void> RunExecution::add_row(std::shared_ptr<LiveRun> run, Run row) {
+  auto added = co_await deps_.ledger.add_run(std::move(row), run->shot->mark());
+  if (!added && may_be_kept(added.error())) {
+    // The row may come after all, and must not say for ever that it runs.
+    deps_.settler.settle_later(
+        end_of(run->run_id, added.error(), RunStop::none, deps_.clock.now()));
+  }
+  co_return added;
+}
+
+Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answer) {
+  if (answer.failure && run->stopped() != RunStop::none) {
+    answer.failure = stopped_failure(run->stopped(), run->request);  // says nothing of the agent
+  } else {
+    run->ticket->settle(answer.failure);
+  }
+  RunOutcome outcome{
+      .run_id = run->run_id,
+      .failure = std::move(answer.failure),
+      .result = {},
+      .stop_reason = std::move(answer.stop_reason),
+      .usage = answer.usage,
+      .cost_usd = answer.cost_usd,
+      .error_tail = std::move(answer.error_tail),
+      .duration = std::chrono::floor<std::chrono::milliseconds>(steady_clock::now() - run->begun)};
+  RunEnd end = end_of(run->run_id, outcome.failure, run->stopped(), deps_.clock.now());
+  if (outcome.failure) {
+    outcome.stop_reason = end.stop_reason;
+  } else {
+    end.stop_reason = outcome.stop_reason;
+    outcome.result = result_value(answer.text);
+    end.result_bytes = static_cast<std::int64_t>(answer.text.size());
+  }
+  end.duration_ms = outcome.duration.count();
+  end.exit_code = answer.exit_code;
+  end.exit_signal = answer.exit_signal;
+  end.usage = answer.usage;
+  end.cost_usd = answer.cost_usd;
+  // Done means committed: a caller whose run is not settled is told so, and not its result.
+  auto settled = co_await deps_.settler.settle(std::move(end));
+  if (!settled) {
+    run->set_answer(std::unexpected(std::move(settled.error())));
+  } else {
+    run->set_answer(std::move(outcome));
+  }
+}
+
+}  // namespace clawdforge

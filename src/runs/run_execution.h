@@ -1,0 +1,47 @@
+// RunExecution takes a run that may start to its end: it makes the directory, starts the program,
+// writes the row, asks the agent, has the end settled, answers the caller, and waits until nothing
+// of the program is left. Owned by Runs; io thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "agent/core/one_shot.h"
+#include "base/async.h"
+#include "base/clock.h"
+#include "base/ids.h"
+#include "ledger/rows/ledger.h"
+#include "runs/live_run.h"
+#include "runs/run_settler.h"
+#include "storage/work/run_dirs.h"
+
+namespace clawdforge {
+
+class RunExecution {
+ public:
+  struct Dependencies {
+    Ledger& ledger;
+    OneShots& one_shots;
+    RunDirs& run_dirs;
+    RunSettler& settler;
+    const Clock& clock;
+    IdSource& ids;
+    std::string instance_id;
+  };
+
+  explicit RunExecution(Dependencies deps) : deps_(std::move(deps)) {}
+
+  // The run's ticket is ready. Its caller has an answer when this returns, and long before that
+  // if its program takes its time to end.
+  Task<void> execute(std::shared_ptr<LiveRun> run);
+
+ private:
+  Task<void> ask(std::shared_ptr<LiveRun> run);
+  Async<void> begin(std::shared_ptr<LiveRun> run);
+  Async<void> add_row(std::shared_ptr<LiveRun> run, Run row);
+  Task<void> settle(std::shared_ptr<LiveRun> run, OneShotAnswer answer);
+
+  Dependencies deps_;
+};
+
+}  // namespace clawdforge

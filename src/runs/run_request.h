@@ -1,0 +1,38 @@
+// What POST /run asks for, and what comes of it. Plain records, no I/O.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/core/question.h"
+#include "base/result.h"
+#include "model/run.h"
+
+namespace clawdforge {
+
+struct RunRequest {
+  std::string agent;
+  std::string prompt;
+  std::string model;
+  std::string system;
+  SystemMode system_mode = SystemMode::append;
+  std::string effort;
+  std::vector<std::string> files;  // tokens
+  std::chrono::seconds timeout{};
+  std::chrono::steady_clock::time_point received;  // what the timeout counts from
+};
+
+struct RunOutcome {
+  std::string run_id;              // empty: refused at the breaker, no run was made
+  std::optional<Failure> failure;  // none: it went well
+  std::string result;              // JSON text
+  std::optional<std::string> stop_reason;
+  std::optional<Usage> usage;
+  std::optional<double> cost_usd;
+  std::string error_tail;
+  std::chrono::milliseconds duration{};
+};
+
+}  // namespace clawdforge
