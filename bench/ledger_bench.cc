@@ -18,7 +18,7 @@
 
 #include "base/ids.h"
 #include "base/run_to_end.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -37,7 +37,7 @@ constexpr std::size_t kBlockBytes = 4096;
 
 struct Bench {
   explicit Bench(const std::string& path) {
-    auto opened = open_ledger(io.get_executor(), "sqlite:" + path, log, metrics);
+    auto opened = open_ledger(io.get_executor(), "sqlite:" + path, "bench", log, metrics);
     if (!opened) give_up(opened.error().message);
     ledger = std::move(*opened);
   }
@@ -56,14 +56,14 @@ struct Bench {
   Metrics metrics;
   SystemClock clock;
   RandomIds ids{clock};
-  std::unique_ptr<SqlLedger> ledger;
+  std::unique_ptr<Ledger> ledger;
 };
 
 Task<void> write_rows(Bench* bench, int* left, SteadyClock::time_point end) {
   while (*left > 0 && SteadyClock::now() < end) {
     --*left;
     App app = bench->next_app();
-    const auto added = co_await bench->ledger->add_app(std::move(app));
+    const auto added = co_await bench->ledger->apps.add(std::move(app));
     if (!added) give_up(added.error().detail);
   }
 }
@@ -109,7 +109,7 @@ Task<bool> take_turns(Bench* bench, int file, Latencies* bare, Latencies* lone) 
     bare->add(bare_begin);
     App app = bench->next_app();
     const auto lone_begin = SteadyClock::now();
-    const auto added = co_await bench->ledger->add_app(std::move(app));
+    const auto added = co_await bench->ledger->apps.add(std::move(app));
     lone->add(lone_begin);
     if (!added) give_up(added.error().detail);
   }

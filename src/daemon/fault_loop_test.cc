@@ -18,7 +18,7 @@
 #include "config/config.h"
 #include "daemon/gateway.h"
 #include "ledger/core/migrations.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -317,8 +317,8 @@ std::string FaultLoopTest::run() {
   auto file = SqliteDriver::open(root_ / "data" / "clawdforge.db", {});
   if (!file) return file.error().message;
   if (!migrate(**file, kSchemaFiles, "the test's ledger", clock.now())) return "not migrated";
-  SqlLedger ledger(std::make_unique<FaultyDriver>(std::move(*file), faults_), io.get_executor(), {},
-                   log, metrics);
+  Ledger ledger(std::make_unique<FaultyDriver>(std::move(*file), faults_), ids.uuid(),
+                io.get_executor(), {}, log, metrics);
   Spawner::Options options;
   options.kill_grace = 200ms;
   auto spawner = Spawner::make(io.get_executor(), options, log);

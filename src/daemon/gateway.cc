@@ -48,29 +48,28 @@ std::string home_of(const std::map<std::string, std::string>& environment) {
 
 Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
     : deps_(surroundings),
-      instance_id_(deps_.ids.uuid()),
+      instance_id_(deps_.ledger.instance_id),
       connections_max_(connections_max()),
       tasks_(deps_.io.get_executor()),
       signals_(deps_.io.get_executor()),
       lag_timer_(deps_.io.get_executor()),
       alive_timer_(deps_.io.get_executor()),
-      apps_(deps_.ledger, deps_.clock, deps_.ids, deps_.log),
+      apps_(deps_.ledger.apps, deps_.clock, deps_.ids, deps_.log),
       quota_(quota_options(), deps_.metrics),
       watch_({.executor = deps_.io.get_executor(),
               .ledger = deps_.ledger,
               .apps = apps_,
               .clock = deps_.clock,
-              .log = deps_.log,
-              .instance_id = instance_id_}),
+              .log = deps_.log}),
       upload_files_(deps_.data_dir.path(), deps_.disk),
       run_dirs_(deps_.data_dir.path(), deps_.disk, deps_.log),
       session_dirs_(deps_.data_dir.path(), deps_.disk, deps_.log),
       acpx_records_(home_of(deps_.environment), deps_.disk),
-      uploads_(deps_.ledger, upload_files_, deps_.clock, deps_.ids, instance_id_),
+      uploads_(deps_.ledger.uploads, upload_files_, deps_.clock, deps_.ids, instance_id_),
       one_shots_(deps_.spawner, deps_.clock, one_shot_options()),
       agents_(deps_.spawner, agents_options()),
       runs_({.executor = deps_.io.get_executor(),
-             .ledger = deps_.ledger,
+             .rows = deps_.ledger.runs,
              .quota = quota_,
              .one_shots = one_shots_,
              .uploads = uploads_,
@@ -79,19 +78,23 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
              .ids = deps_.ids,
              .metrics = deps_.metrics,
              .instance_id = instance_id_}),
-      sessions_({deps_.io.get_executor(), deps_.ledger, agents_, uploads_, session_dirs_,
-                 acpx_records_, deps_.clock, deps_.ids, deps_.log, deps_.metrics, instance_id_},
-                sessions_options()),
+      sessions_(
+          {deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, agents_, uploads_,
+           session_dirs_, acpx_records_, deps_.clock, deps_.ids, deps_.log, deps_.metrics},
+          sessions_options()),
       sweeper_({.executor = deps_.io.get_executor(),
-                .ledger = deps_.ledger,
+                .uploads = deps_.ledger.uploads,
+                .runs = deps_.ledger.runs,
+                .audit = deps_.ledger.audit,
                 .upload_files = upload_files_,
                 .clock = deps_.clock,
                 .log = deps_.log,
                 .metrics = deps_.metrics},
                {deps_.config.sweep_interval, deps_.config.audit_max_age}),
-      session_sweep_({deps_.ledger, sessions_, session_dirs_, deps_.clock},
-                     {deps_.config.session_ttl, deps_.config.session_hard_ttl,
-                      deps_.config.journal_max_age, deps_.config.journal_bytes_max_per_session}),
+      session_sweep_(
+          {deps_.ledger.sessions, deps_.ledger.journal, sessions_, session_dirs_, deps_.clock},
+          {deps_.config.session_ttl, deps_.config.session_hard_ttl, deps_.config.journal_max_age,
+           deps_.config.journal_bytes_max_per_session}),
       claude_(probe_of(deps_.config.claude_bin)),
       acpx_(probe_of(deps_.config.acpx_bin)),
       health_{deps_.ledger,
@@ -168,12 +171,12 @@ Endpoints Gateway::endpoints() {
   const Config& config = deps_.config;
   add_run_routes(all, runs_, {config.default_model, config.default_timeout, config.max_timeout});
   add_file_routes(all, uploads_, static_cast<std::size_t>(config.file_bytes_max));
-  add_session_routes(all, sessions_, apps_, quota_, deps_.ledger,
+  add_session_routes(all, sessions_, apps_, quota_, deps_.ledger.sessions,
                      {config.default_timeout, config.max_timeout, config.event_format});
   add_event_routes(all, sessions_, apps_, quota_);
   add_permission_routes(all, sessions_);
   add_agent_routes(all, [this] { return agents_.list(); });
-  add_audit_routes(all, deps_.ledger, sessions_);
+  add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
   add_sweep_routes(all, sweeper_);
   return all;
 }
@@ -253,9 +256,7 @@ Async<void> Gateway::run() {
 Async<void> Gateway::start() {
   // Before the first worker of ours may get one: a signal must not end us half-way.
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) signals_.add(number);
-  Instance instance{
-      .id = instance_id_, .version = kVersion, .pid = ::getpid(), .started_at = deps_.clock.now()};
-  auto begun = co_await deps_.ledger.begin_instance(std::move(instance));
+  auto begun = co_await deps_.ledger.instances.begin(kVersion, ::getpid(), deps_.clock.now());
   if (!begun) co_return std::unexpected(begun.error());
   auto looked = co_await watch_.begin();
   if (!looked) co_return std::unexpected(looked.error());
@@ -269,7 +270,6 @@ Async<void> Gateway::start() {
                                      .clock = deps_.clock,
                                      .log = deps_.log,
                                      .metrics = deps_.metrics,
-                                     .instance_id = instance_id_,
                                      .kill_grace = deps_.config.kill_grace});
   if (!recovered) co_return recovered;
   co_await await_first_look();
@@ -333,7 +333,7 @@ Async<void> Gateway::drain() {
     co_await wait_until_idle(std::chrono::steady_clock::now() + kLastAnswersMax);
   }
   auto noted = co_await apps_.note_uses();
-  auto ended = co_await deps_.ledger.end_instance(instance_id_, deps_.clock.now());
+  auto ended = co_await deps_.ledger.instances.end(deps_.clock.now());
   if (!noted) ended = std::unexpected(noted.error());
   if (!ended) {
     deps_.log.warn("the last words did not reach the ledger",

@@ -11,7 +11,7 @@
 #include "daemon/gateway.h"
 #include "daemon/process_setup.h"
 #include "daemon/service_notice.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -69,7 +69,7 @@ Result<void> run_gateway(const Config& config, Log& log, const ServiceNotice& no
   if (!digest) return std::unexpected(digest.error());
 
   IoContext io(1);
-  auto ledger = open_ledger(io.get_executor(), config.ledger, log, metrics);
+  auto ledger = open_ledger(io.get_executor(), config.ledger, ids.uuid(), log, metrics);
   if (!ledger) return std::unexpected(ledger.error());
   auto program = own_program();
   if (!program) return std::unexpected(program.error());

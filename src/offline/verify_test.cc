@@ -35,21 +35,21 @@ class Verify : public ::testing::Test {
  protected:
   void SetUp() override {
     LedgerHouse house;
-    ASSERT_TRUE(house.open(path_));
+    ASSERT_TRUE(house.open(path_, {}, "here"));
     Ledger& ledger = *house.ledger;
     const auto done = [&](auto call) { ASSERT_TRUE(house.await(std::move(call))); };
-    done(ledger.begin_instance({"gone", "1", 1, at_second(50)}));
-    done(ledger.begin_instance({"here", "1", 2, at_second(100)}));
-    done(ledger.add_app(app_named("a")));
+    done(InstanceRows(ledger.worker, "gone").begin("1", 1, at_second(50)));
+    done(ledger.instances.begin("1", 2, at_second(100)));
+    done(ledger.apps.add(app_named("a")));
     for (const char* id : {"s1", "s2"}) {
       Session session;
       session.id = id;
       session.app = "a";
       session.agent = "demo";
       session.created_at = at_second(100);
-      done(ledger.add_session(session, {100, {}}, "here"));
-      done(ledger.note_agent(id, "agent-1", {4711, 9, "boot"}, "here",
-                             AuditEvent{"create", at_second(101), "{}"}));
+      done(ledger.sessions.add(session, {100, {}}));
+      done(ledger.sessions.note_agent(id, "agent-1", {4711, 9, "boot"},
+                                      AuditEvent{"create", at_second(101), "{}"}));
       SessionWrite write{
           .session_id = id, .app = "a", .starts = {}, .blocks = {}, .ends = {}, .audit = {}};
       write.starts = {{1, at_second(201)}, {2, at_second(202)}};
@@ -57,25 +57,26 @@ class Verify : public ::testing::Test {
       write.ends = {{1, "done", at_second(205), "end_turn", {}, Usage{1, 2, 3, 4}, 0.1},
                     {2, "failed", at_second(206), "error", "agent_failed", Usage{5, 6, 7, 8}, 0.2}};
       write.audit = {{"turn", at_second(205), "{}"}, {"turn", at_second(206), "{}"}};
-      done(ledger.write_session(write));
+      done(ledger.journal.write(write));
     }
     SessionWrite more{
         .session_id = "s1", .app = "a", .starts = {}, .blocks = {}, .ends = {}, .audit = {}};
     more.starts = {{3, at_second(203)}};
     more.blocks = {block_of(7, 8, 3, EventKind::update)};
-    done(ledger.write_session(more));
-    done(ledger.close_session("s2", "closed", {"close", at_second(300), "{}"}, {}));
+    done(ledger.journal.write(more));
+    done(ledger.sessions.close("s2", "closed", {"close", at_second(300), "{}"}, {}));
     for (const char* id : {"r1", "r2"}) {
       struct Run run{id, "a", "demo", "", 3, at_second(200), "here"};
-      done(ledger.add_run(run, {4712, 9, "boot"}));
+      done(ledger.runs.add(run, {4712, 9, "boot"}));
     }
     RunEnd end;
     end.run_id = "r1";
     end.state = "succeeded";
     end.outcome = "ok";
     end.ended_at = at_second(210);
-    done(ledger.settle_run(end));
-    done(ledger.add_upload({sha256("file"), "a", 3, ".txt", at_second(1), at_second(999), "here"}));
+    done(ledger.runs.settle(end));
+    done(
+        ledger.uploads.add({sha256("file"), "a", 3, ".txt", at_second(1), at_second(999), "here"}));
   }
 
   void change(const std::string& sql) { OtherProgram(path_).run(sql); }

@@ -18,8 +18,8 @@ std::size_t Apps::ByFirstBytes::operator()(const Digest& digest) const {
   return hash;
 }
 
-Apps::Apps(Ledger& ledger, const Clock& clock, IdSource& ids, Log& log)
-    : ledger_(ledger), clock_(clock), ids_(ids), log_(log) {}
+Apps::Apps(AppRows& rows, const Clock& clock, IdSource& ids, Log& log)
+    : rows_(rows), clock_(clock), ids_(ids), log_(log) {}
 
 Apps::Table::iterator Apps::find_by_name(std::string_view name) {
   return std::ranges::find_if(by_digest_,
@@ -27,7 +27,7 @@ Apps::Table::iterator Apps::find_by_name(std::string_view name) {
 }
 
 Async<void> Apps::reload() {
-  auto rows = co_await ledger_.apps();
+  auto rows = co_await rows_.list();
   if (!rows) co_return std::unexpected(rows.error());
   Table fresh;
   for (App& row : rows->apps) {
@@ -84,7 +84,7 @@ Async<MintedToken> Apps::mint(NewApp request) {
                    .runs_max = request.runs_max,
                    .created_at = clock_.now(),
                    .last_used_at = std::nullopt};
-  auto added = co_await ledger_.add_app(minted.app);
+  auto added = co_await rows_.add(minted.app);
   if (!added) co_return std::unexpected(added.error());
   Known known;
   known.app = std::make_shared<const App>(minted.app);
@@ -96,7 +96,7 @@ Async<MintedToken> Apps::rotate(std::string name) {
   MintedToken minted;
   minted.token = ids_.token(kTokenPrefix);
   const Digest digest = sha256(minted.token.reveal());
-  auto rotated = co_await ledger_.rotate_app(name, digest);
+  auto rotated = co_await rows_.rotate(name, digest);
   if (!rotated) co_return std::unexpected(rotated.error());
   // The row may be one that another program has just added, and memory has not seen.
   auto known = find_by_name(name);
@@ -121,7 +121,7 @@ Async<MintedToken> Apps::rotate(std::string name) {
 
 Async<void> Apps::revoke(std::string name) {
   const TimePoint now = clock_.now();
-  auto removed = co_await ledger_.remove_app(name, now);
+  auto removed = co_await rows_.remove(name, now);
   if (!removed) co_return std::unexpected(removed.error());
   if (const auto known = find_by_name(name); known != by_digest_.end()) by_digest_.erase(known);
   co_return Result<void>{};
@@ -147,7 +147,7 @@ Async<void> Apps::note_uses() {
   }
   if (uses.empty()) co_return Result<void>{};
   auto kept = uses;
-  auto noted = co_await ledger_.note_use(std::move(uses));
+  auto noted = co_await rows_.note_use(std::move(uses));
   if (noted) co_return Result<void>{};
   for (const AppUse& use : kept) {
     if (const auto known = find_by_name(use.name); known != by_digest_.end()) {

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/log.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/app_rows.h"
 #include "model/app.h"
 
 namespace clawdforge {
@@ -36,7 +36,7 @@ struct MintedToken {
 
 class Apps {
  public:
-  Apps(Ledger& ledger, const Clock& clock, IdSource& ids, Log& log);
+  Apps(AppRows& rows, const Clock& clock, IdSource& ids, Log& log);
 
   // Takes the ledger's rows as they are now.
   Async<void> reload();
@@ -77,7 +77,7 @@ class Apps {
 
   Table::iterator find_by_name(std::string_view name);
 
-  Ledger& ledger_;
+  AppRows& rows_;
   const Clock& clock_;
   IdSource& ids_;
   Log& log_;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/run_to_end.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -12,8 +12,8 @@ class AppsTest : public ::testing::Test {
  protected:
   AppsTest()
       : log_(LogLevel::error, LogFormat::json), clock_(TimePoint(std::chrono::hours(500'000))) {
-    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", log_, metrics_));
-    apps_ = std::make_unique<Apps>(*ledger_, clock_, ids_, log_);
+    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
+    apps_ = std::make_unique<Apps>(ledger_->apps, clock_, ids_, log_);
   }
 
   Result<MintedToken> mint(const std::string& name) {
@@ -27,7 +27,7 @@ class AppsTest : public ::testing::Test {
   Metrics metrics_;
   ManualClock clock_;
   CountingIds ids_;
-  std::unique_ptr<SqlLedger> ledger_;
+  std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<Apps> apps_;
 };
 
@@ -35,7 +35,7 @@ TEST_F(AppsTest, AMintedTokenWorksAtOnceAndAfterARestart) {
   const auto minted = mint("one");
   ASSERT_TRUE(minted);
   ASSERT_NE(apps_->find(minted->token.reveal()), nullptr);
-  Apps after(*ledger_, clock_, ids_, log_);
+  Apps after(ledger_->apps, clock_, ids_, log_);
   EXPECT_EQ(after.find(minted->token.reveal()), nullptr);
   ASSERT_TRUE(run_to_end(io_, after.reload()));
   ASSERT_NE(after.find(minted->token.reveal()), nullptr);
@@ -69,7 +69,7 @@ TEST_F(AppsTest, RotatingExchangesTheTokenAndKeepsTheRest) {
 }
 
 TEST_F(AppsTest, RotatingFindsARowThatMemoryHasNotSeen) {
-  Apps other(*ledger_, clock_, ids_, log_);
+  Apps other(ledger_->apps, clock_, ids_, log_);
   NewApp fresh;
   fresh.name = "elsewhere";
   ASSERT_TRUE(run_to_end(io_, other.mint(std::move(fresh))));
@@ -97,9 +97,9 @@ TEST_F(AppsTest, UsesReachTheLedgerWhenNotedNotWhenTheyHappen) {
   const auto minted = mint("one");
   apps_->find(minted->token.reveal());
   EXPECT_EQ(apps_->list().front().last_used_at, clock_.now());
-  EXPECT_FALSE(run_to_end(io_, ledger_->apps())->apps.front().last_used_at);
+  EXPECT_FALSE(run_to_end(io_, ledger_->apps.list())->apps.front().last_used_at);
   ASSERT_TRUE(run_to_end(io_, apps_->note_uses()));
-  const auto kept = run_to_end(io_, ledger_->apps())->apps.front().last_used_at;
+  const auto kept = run_to_end(io_, ledger_->apps.list())->apps.front().last_used_at;
   ASSERT_TRUE(kept);
   EXPECT_EQ(unix_seconds(*kept), unix_seconds(clock_.now()));
 }

@@ -132,7 +132,7 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
 }
 
 Async<void> RunExecution::add_row(std::shared_ptr<LiveRun> run, Run row) {
-  auto added = co_await deps_.ledger.add_run(std::move(row), run->shot->mark());
+  auto added = co_await deps_.rows.add(std::move(row), run->shot->mark());
   if (!added && may_be_kept(added.error())) {
     // The row may come after all, and must not say for ever that it runs.
     deps_.settler.settle_later(

@@ -10,7 +10,7 @@
 #include "base/async.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/run_rows.h"
 #include "runs/live_run.h"
 #include "runs/run_settler.h"
 #include "storage/work/run_dirs.h"
@@ -20,7 +20,7 @@ namespace clawdforge {
 class RunExecution {
  public:
   struct Dependencies {
-    Ledger& ledger;
+    RunRows& rows;
     OneShots& one_shots;
     RunDirs& run_dirs;
     RunSettler& settler;

@@ -14,15 +14,15 @@ constexpr std::chrono::seconds kSettlePause{1};
 
 }  // namespace
 
-RunSettler::RunSettler(IoExecutor executor, Ledger& ledger, Metrics& metrics)
-    : executor_(executor), ledger_(ledger), metrics_(metrics), tasks_(executor) {}
+RunSettler::RunSettler(IoExecutor executor, RunRows& rows, Metrics& metrics)
+    : executor_(executor), rows_(rows), metrics_(metrics), tasks_(executor) {}
 
 Async<void> RunSettler::settle(RunEnd end) {
   metrics_
       .counter("clawdforge_runs_total", "Runs that were asked of an agent, by how they ended.",
                {{"state", end.state}})
       .increment();
-  auto settled = co_await ledger_.settle_run(end);
+  auto settled = co_await rows_.settle(end);
   if (!settled) settle_later(std::move(end));
   co_return settled;
 }
@@ -38,7 +38,7 @@ Task<void> RunSettler::try_until_settled(RunEnd end) {
   for (bool is_settled = false; !is_settled && !is_stopping_;) {
     pause.expires_after(kSettlePause);
     co_await pause.async_wait(kAwait);
-    const auto settled = co_await ledger_.settle_run(end);
+    const auto settled = co_await rows_.settle(end);
     is_settled = settled.has_value();
   }
   --unsettled_;

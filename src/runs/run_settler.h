@@ -8,13 +8,13 @@
 #include "base/async.h"
 #include "base/metrics.h"
 #include "base/task_group.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/run_rows.h"
 
 namespace clawdforge {
 
 class RunSettler {
  public:
-  RunSettler(IoExecutor executor, Ledger& ledger, Metrics& metrics);
+  RunSettler(IoExecutor executor, RunRows& rows, Metrics& metrics);
   RunSettler(const RunSettler&) = delete;
   RunSettler& operator=(const RunSettler&) = delete;
 
@@ -32,7 +32,7 @@ class RunSettler {
   Task<void> try_until_settled(RunEnd end);
 
   const IoExecutor executor_;
-  Ledger& ledger_;
+  RunRows& rows_;
   Metrics& metrics_;
   std::size_t unsettled_ = 0;
   bool is_stopping_ = false;

@@ -27,7 +27,7 @@ class Runs {
  public:
   struct Dependencies {
     IoExecutor executor;
-    Ledger& ledger;
+    RunRows& rows;
     Quota& quota;
     OneShots& one_shots;
     Uploads& uploads;

@@ -128,8 +128,8 @@ Task<std::optional<Failure>> AgentSeat::open(bool is_unasked, std::optional<Audi
   }
   if (!opened) co_return opened.error();
   opened_ = std::move(*opened);
-  const auto noted = co_await deps_.ledger.note_agent(
-      session_.id, opened_.agent_session_id, agent_->mark(), deps_.instance_id, std::move(created));
+  const auto noted = co_await deps_.rows.note_agent(session_.id, opened_.agent_session_id,
+                                                    agent_->mark(), std::move(created));
   if (!noted) co_return noted.error();
   if (state_ == SeatState::opening) move_to(SeatState::ready);
   co_return std::nullopt;
@@ -190,7 +190,7 @@ Task<void> AgentSeat::await_exit(std::shared_ptr<SessionAgent> agent) {
   move_to(state_ == SeatState::replacing ? SeatState::queued : SeatState::empty);
   // A closed row has no mark any more, and the mark of the next process stays.
   if (!owner_.is_closed() && state_ == SeatState::empty) {
-    const auto forgotten = co_await deps_.ledger.forget_process(session_.id);
+    const auto forgotten = co_await deps_.rows.forget_process(session_.id);
     if (!forgotten) {
       deps_.log.warn("the mark of a process that has ended is still in the ledger",
                      {{"session", std::string_view(session_.id)},

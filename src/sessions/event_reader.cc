@@ -5,9 +5,10 @@
 
 namespace clawdforge {
 
-EventReader::EventReader(Ledger& ledger, std::shared_ptr<Feed> feed, std::string session_id,
-                         std::int64_t after, std::size_t behind_bytes_max, bool is_tail)
-    : ledger_(ledger),
+EventReader::EventReader(const JournalRows& rows, std::shared_ptr<Feed> feed,
+                         std::string session_id, std::int64_t after, std::size_t behind_bytes_max,
+                         bool is_tail)
+    : rows_(rows),
       feed_(std::move(feed)),
       session_id_(std::move(session_id)),
       behind_bytes_max_(behind_bytes_max),
@@ -71,7 +72,7 @@ Async<EventPiece> EventReader::replay() {
   EventPiece piece;
   piece.after = after_;
   const std::int64_t newest = feed_->last_event_id();
-  auto page = co_await ledger_.journal(session_id_, after_, kReplayBytesMax);
+  auto page = co_await rows_.page(session_id_, after_, kReplayBytesMax);
   if (!page) co_return std::unexpected(page.error());
   const std::int64_t first = page->empty() ? newest + 1 : page->front().first_event_id;
   if (first > after_ + 1) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/async.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/journal_rows.h"
 #include "sessions/feed.h"
 
 namespace clawdforge {
@@ -42,7 +42,7 @@ class EventReader {
  public:
   // `behind_bytes_max` is how much may be told while a reader that had caught up is away. A
   // tail ends with the gateway's drain; the reader of a turn waits for the turn's end.
-  EventReader(Ledger& ledger, std::shared_ptr<Feed> feed, std::string session_id,
+  EventReader(const JournalRows& rows, std::shared_ptr<Feed> feed, std::string session_id,
               std::int64_t after, std::size_t behind_bytes_max, bool is_tail);
   ~EventReader();
   EventReader(const EventReader&) = delete;
@@ -61,7 +61,7 @@ class EventReader {
   Async<EventPiece> replay();
   bool has_been_away() const;
 
-  Ledger& ledger_;
+  const JournalRows& rows_;
   const std::shared_ptr<Feed> feed_;
   const std::string session_id_;
   const std::size_t behind_bytes_max_;

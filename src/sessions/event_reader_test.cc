@@ -36,8 +36,8 @@ class EventReaderTest : public JournalTest {
 
   std::unique_ptr<EventReader> reader(std::int64_t after, bool is_tail = true,
                                       std::size_t behind_bytes_max = kRingBytes) {
-    return std::make_unique<EventReader>(*house_.ledger, feed_, "s", after, behind_bytes_max,
-                                         is_tail);
+    return std::make_unique<EventReader>(house_.ledger->journal, feed_, "s", after,
+                                         behind_bytes_max, is_tail);
   }
   EventPiece next(EventReader& reader, std::chrono::milliseconds time = kNow) {
     auto piece = house_.await(reader.next(time));
@@ -221,7 +221,7 @@ RC_GTEST_FIXTURE_PROP(EventReaderTest, LosesAndDoublesNothing, ()) {
       clock_.advance(std::chrono::seconds(1));
     } else if (what == 5 && number % 2 == 0) {
       const auto last = clock_.now() - std::chrono::seconds(number % 4);
-      RC_ASSERT(house_.await(house_.ledger->trim_journal(last, 1 + number % 3)).has_value());
+      RC_ASSERT(house_.await(house_.ledger->journal.trim_old(last, 1 + number % 3)).has_value());
     } else if (what == 5) {
       other.run(fmt::format("DELETE FROM journal WHERE {} BETWEEN first_event_id AND last_event_id",
                             number % 20));

@@ -23,10 +23,11 @@ class JournalTest : public ::testing::Test {
     session.app = "app";
     session.agent = "demo";
     session.created_at = clock_.now();
-    EXPECT_TRUE(house_.await(house_.ledger->add_session(session, {10, {}}, "i")));
+    EXPECT_TRUE(house_.await(house_.ledger->sessions.add(session, {10, {}})));
     tasks_ = std::make_unique<TaskGroup>(house_.io.get_executor());
-    journal_ = std::make_unique<SessionJournal>(house_.io.get_executor(), *tasks_, *house_.ledger,
-                                                clock_, house_.log, feed_, "s", "app");
+    journal_ =
+        std::make_unique<SessionJournal>(house_.io.get_executor(), *tasks_, house_.ledger->journal,
+                                         clock_, house_.log, feed_, "s", "app");
   }
   ~JournalTest() override {
     journal_->give_up();

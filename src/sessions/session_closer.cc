@@ -35,8 +35,8 @@ Async<bool> SessionCloser::close_row(std::string id, std::string reason, AuditEv
                                      std::optional<TimePoint> idle_since) {
   const auto live = live_.find(id);
   if (live) live->refuse_turns();
-  auto changed = co_await deps_.ledger.close_session(std::move(id), std::move(reason),
-                                                     std::move(event), idle_since);
+  auto changed =
+      co_await deps_.rows.close(std::move(id), std::move(reason), std::move(event), idle_since);
   if (live && (!changed || !*changed)) live->accept_turns();
   co_return changed;
 }
@@ -66,7 +66,7 @@ Async<bool> SessionCloser::sweep(std::string id, TimePoint idle_since) {
 }
 
 Async<void> SessionCloser::clear(std::string id) {
-  const auto row = co_await deps_.ledger.find_session(id);
+  const auto row = co_await deps_.rows.find(id);
   co_await end_for_good(std::move(id), row ? row->agent_session_id : "");
   if (!row && row.error().kind != Errc::not_found) co_return std::unexpected(row.error());
   co_return Result<void>{};
@@ -79,7 +79,7 @@ Async<void> SessionCloser::follow_ledger() {
   }
   live_.forget_quiet();
   if (ids.empty()) co_return Result<void>{};
-  const auto open = co_await deps_.ledger.open_among(ids);
+  const auto open = co_await deps_.rows.open_among(ids);
   if (!open) co_return std::unexpected(open.error());
   std::erase_if(ids,
                 [&](const std::string& id) { return std::ranges::find(*open, id) != open->end(); });
@@ -89,7 +89,7 @@ Async<void> SessionCloser::follow_ledger() {
   for (const std::string& id : ids) {
     co_await end_for_good(id, "");
     // The program that closed the row has left the mark of the session's process there.
-    auto forgotten = co_await deps_.ledger.forget_process(id);
+    auto forgotten = co_await deps_.rows.forget_process(id);
     if (!forgotten) co_return forgotten;
   }
   co_return Result<void>{};
@@ -98,7 +98,7 @@ Async<void> SessionCloser::follow_ledger() {
 Task<void> SessionCloser::undo(std::string id, std::string agent_session_id, bool has_dir) {
   co_await end_for_good(id, std::move(agent_session_id));
   if (has_dir) deps_.dirs.remove(id);
-  const auto dropped = co_await deps_.ledger.drop_session(id);
+  const auto dropped = co_await deps_.rows.drop(id);
   if (dropped) co_return;
   deps_.log.warn(
       "the row of a session that did not start could not be removed yet",
@@ -119,7 +119,7 @@ Task<void> SessionCloser::drop_again(std::string id) {
   for (bool is_dropped = false; !is_dropped && !live_.is_stopping();) {
     pause.expires_after(kDropPause);
     co_await pause.async_wait(kAwait);
-    const auto dropped = co_await deps_.ledger.drop_session(id);
+    const auto dropped = co_await deps_.rows.drop(id);
     is_dropped = dropped.has_value();
   }
   --undropped_;

@@ -55,13 +55,13 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
   if (!session) co_return session;
   SessionLimits limits = options_.limits;
   if (app->sessions_max) limits.open_max_per_app = app->sessions_max;
-  const auto added = co_await deps_.ledger.add_session(*session, limits, deps_.instance_id);
+  const auto added = co_await deps_.rows.add(*session, limits);
   if (!added) {
     if (may_be_kept(added.error())) closer_.drop_later(session->id);
     co_return std::unexpected(added.error());
   }
   if (live_.is_stopping()) {
-    const auto withdrawn = co_await deps_.ledger.drop_session(session->id);
+    const auto withdrawn = co_await deps_.rows.drop(session->id);
     if (!withdrawn) co_return std::unexpected(withdrawn.error());
     co_return shutting_down();
   }

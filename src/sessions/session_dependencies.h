@@ -11,7 +11,8 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/task_group.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/journal_rows.h"
+#include "ledger/rows/session_rows.h"
 #include "quota/pool.h"
 #include "sessions/seat_state.h"
 #include "storage/work/acpx_records.h"
@@ -22,7 +23,8 @@ namespace clawdforge {
 
 struct SessionDependencies {
   IoExecutor executor;
-  Ledger& ledger;
+  SessionRows& rows;
+  JournalRows& journal_rows;
   Agents& agents;
   Uploads& uploads;
   SessionDirs& dirs;
@@ -31,7 +33,6 @@ struct SessionDependencies {
   IdSource& ids;
   Log& log;
   Metrics& metrics;
-  std::string instance_id;
 };
 
 struct SessionOptions {

@@ -30,12 +30,12 @@ bool SessionJournal::Waiting::is_empty() const {
   return write.starts.empty() && write.blocks.empty() && write.ends.empty() && write.audit.empty();
 }
 
-SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, Ledger& ledger,
+SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows,
                                const Clock& clock, Log& log, std::shared_ptr<Feed> feed,
                                std::string session_id, std::string app)
     : executor_(executor),
       tasks_(tasks),
-      ledger_(ledger),
+      rows_(rows),
       clock_(clock),
       log_(log),
       feed_(std::move(feed)),
@@ -157,7 +157,7 @@ Task<void> SessionJournal::write() {
 
 Task<bool> SessionJournal::write_batch(const SessionWrite* write) {
   while (true) {
-    const auto written = co_await ledger_.write_session(*write);
+    const auto written = co_await rows_.write(*write);
     ++attempts_;
     failure_ = written ? std::nullopt : std::optional(written.error());
     if (written) committed_ = writing_mark_;

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/signal.h"
 #include "base/task_group.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/journal_rows.h"
 #include "sessions/feed.h"
 
 namespace clawdforge {
@@ -39,7 +39,7 @@ inline constexpr std::size_t kJournalWaitingBytesMax = 8 * 1024 * 1024;
 class SessionJournal {
  public:
   // `tasks` runs the writer and outlives the journal, as all that is handed in.
-  SessionJournal(IoExecutor executor, TaskGroup& tasks, Ledger& ledger, const Clock& clock,
+  SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows, const Clock& clock,
                  Log& log, std::shared_ptr<Feed> feed, std::string session_id, std::string app);
   SessionJournal(const SessionJournal&) = delete;
   SessionJournal& operator=(const SessionJournal&) = delete;
@@ -99,7 +99,7 @@ class SessionJournal {
 
   const IoExecutor executor_;
   TaskGroup& tasks_;
-  Ledger& ledger_;
+  JournalRows& rows_;
   const Clock& clock_;
   Log& log_;
   const std::shared_ptr<Feed> feed_;

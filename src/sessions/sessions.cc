@@ -18,7 +18,7 @@ Sessions::Sessions(Dependencies dependencies, Options options)
 Sessions::~Sessions() = default;
 
 Async<Session> Sessions::own(std::string app, std::string id) {
-  auto found = co_await deps_.ledger.find_session(std::move(id));
+  auto found = co_await deps_.rows.find(std::move(id));
   if (!found && found.error().kind != Errc::not_found) co_return std::unexpected(found.error());
   if (!found || found->app != app) co_return session_not_found();
   co_return std::move(*found);
@@ -39,7 +39,7 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
   if (!live_.find(id)) {
     // Now all of it: it will be started. And it may have been at work, and come to rest,
     // since its row was read: then its events and turns have higher numbers by now.
-    session = co_await deps_.ledger.load_session(id);
+    session = co_await deps_.rows.load(id);
     if (!session) co_return std::unexpected(session.error());
     if (session->closed_at) co_return session_closed();
   }
@@ -70,7 +70,7 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::str
   const auto live = live_.find(id);
   TurnStream stream{.turn_index = (*accepted)->index,
                     .reader = std::make_unique<EventReader>(
-                        deps_.ledger, feeds_.of(live->session()), std::move(id),
+                        deps_.journal_rows, feeds_.of(live->session()), std::move(id),
                         live->journal().last_event_id(), options_.reader_bytes_max, false)};
   // A caller who is told that it was accepted may come back for its end, also after a restart.
   const auto committed = co_await live->committed();
@@ -90,7 +90,7 @@ Async<std::unique_ptr<EventReader>> Sessions::read_events(std::string app, std::
     co_return error;
   }
   if (session->closed_at && !live_.find(id)) feed->end(FeedEnd::closed);
-  co_return std::make_unique<EventReader>(deps_.ledger, std::move(feed), std::move(id), after,
+  co_return std::make_unique<EventReader>(deps_.journal_rows, std::move(feed), std::move(id), after,
                                           options_.reader_bytes_max, true);
 }
 

@@ -12,7 +12,7 @@ namespace clawdforge {
 
 namespace {
 
-constexpr std::int64_t kLeftMarksMax = 20'000;  // of processes, read from the ledger
+constexpr std::int64_t kLeftMarksMax = 20'000;  // of processes of runs, and as many of sessions
 
 struct Found {
   LeftoversReport processes;
@@ -22,8 +22,11 @@ struct Found {
 };
 
 Async<LeftoversReport> end_processes(RecoveryDependencies deps) {
-  const auto marks = co_await deps.ledger.left_processes(deps.instance_id, kLeftMarksMax);
+  auto marks = co_await deps.ledger.runs.left_processes(kLeftMarksMax);
   if (!marks) co_return std::unexpected(marks.error());
+  const auto of_sessions = co_await deps.ledger.sessions.left_processes(kLeftMarksMax);
+  if (!of_sessions) co_return std::unexpected(of_sessions.error());
+  marks->insert(marks->end(), of_sessions->begin(), of_sessions->end());
   std::vector<Leftover> leftovers;
   leftovers.reserve(marks->size());
   for (const ProcessMark& mark : *marks) {

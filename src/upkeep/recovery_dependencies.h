@@ -24,7 +24,6 @@ struct RecoveryDependencies {
   const Clock& clock;
   Log& log;
   Metrics& metrics;
-  std::string instance_id;  // of this gateway: what belongs to others is left over
   std::chrono::milliseconds kill_grace{};
 };
 

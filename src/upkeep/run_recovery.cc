@@ -3,7 +3,7 @@
 namespace clawdforge {
 
 Async<RunsRecovered> recover_runs(RecoveryDependencies deps) {
-  const auto interrupted = co_await deps.ledger.interrupt_runs(deps.instance_id, deps.clock.now());
+  const auto interrupted = co_await deps.ledger.runs.interrupt_left(deps.clock.now());
   if (!interrupted) co_return std::unexpected(interrupted.error());
   const auto cleared = co_await deps.run_dirs.clear();
   if (!cleared) co_return std::unexpected(cleared.error());

@@ -54,7 +54,7 @@ Async<std::int64_t> interrupt_turns(RecoveryDependencies deps) {
   std::int64_t turns = 0;
   std::map<std::string, std::int64_t> newest;  // events of sessions with several such turns
   while (true) {
-    const auto left = co_await deps.ledger.unfinished_turns(deps.instance_id, kLeftOverTurnsMax);
+    const auto left = co_await deps.ledger.journal.unfinished_turns(kLeftOverTurnsMax);
     if (!left) co_return std::unexpected(left.error());
     if (left->empty()) co_return turns;
     for (UnfinishedTurn turn : *left) {
@@ -62,7 +62,7 @@ Async<std::int64_t> interrupt_turns(RecoveryDependencies deps) {
       turn.last_event_id = std::max(turn.last_event_id, last);
       last = turn.last_event_id + 1;
       const auto written =
-          co_await deps.ledger.write_session(interruption_of(turn, deps.clock.now()));
+          co_await deps.ledger.journal.write(interruption_of(turn, deps.clock.now()));
       if (!written) co_return std::unexpected(written.error());
       ++turns;
     }
@@ -74,9 +74,9 @@ Async<std::int64_t> interrupt_turns(RecoveryDependencies deps) {
 Async<SessionsRecovered> recover_sessions(RecoveryDependencies deps) {
   const auto turns = co_await interrupt_turns(deps);
   if (!turns) co_return std::unexpected(turns.error());
-  const auto never_made = co_await deps.ledger.adopt_sessions(deps.instance_id);
+  const auto never_made = co_await deps.ledger.sessions.adopt_left();
   if (!never_made) co_return std::unexpected(never_made.error());
-  auto ids = co_await deps.ledger.all_session_ids();
+  auto ids = co_await deps.ledger.sessions.all_ids();
   if (!ids) co_return std::unexpected(ids.error());
   const auto directories = co_await deps.session_dirs.keep_only(std::move(*ids));
   if (!directories) co_return std::unexpected(directories.error());

@@ -25,7 +25,7 @@ Async<void> SessionSweep::sweep(SweepReport* report) {
 Async<void> SessionSweep::close_idle(SweepReport* report) {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
     const TimePoint last = deps_.clock.now() - limits_.ttl;
-    const auto idle = co_await deps_.ledger.idle_sessions(last, kSweepSessionsMax);
+    const auto idle = co_await deps_.rows.idle(last, kSweepSessionsMax);
     if (!idle) co_return std::unexpected(idle.error());
     std::int64_t closed = 0;
     for (const Session& session : *idle) {
@@ -43,8 +43,8 @@ Async<void> SessionSweep::close_idle(SweepReport* report) {
 
 Async<void> SessionSweep::delete_closed(SweepReport* report) {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
-    const auto old = co_await deps_.ledger.closed_sessions(deps_.clock.now() - limits_.hard_ttl,
-                                                           kSweepSessionsMax);
+    const auto old =
+        co_await deps_.rows.closed(deps_.clock.now() - limits_.hard_ttl, kSweepSessionsMax);
     if (!old) co_return std::unexpected(old.error());
     for (const std::string& id : *old) {
       if (is_stopped_) break;
@@ -65,7 +65,7 @@ Async<bool> SessionSweep::delete_one(std::string id) {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
     AuditEvent event{.event = "hard_delete", .at = deps_.clock.now()};
     const auto is_gone =
-        co_await deps_.ledger.delete_session(id, std::move(event), kSweepJournalRowsMax);
+        co_await deps_.rows.remove_closed(id, std::move(event), kSweepJournalRowsMax);
     if (!is_gone) co_return is_gone;
     if (!*is_gone) continue;
     deps_.dirs.remove(std::move(id));
@@ -76,14 +76,14 @@ Async<bool> SessionSweep::delete_one(std::string id) {
 
 Async<void> SessionSweep::trim_journals() {
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
-    const auto trimmed = co_await deps_.ledger.trim_journal(
+    const auto trimmed = co_await deps_.journal.trim_old(
         deps_.clock.now() - limits_.journal_age_max, kSweepJournalRowsMax);
     if (!trimmed) co_return std::unexpected(trimmed.error());
     if (*trimmed < kSweepJournalRowsMax) break;
   }
   for (int page = 0; page < kSweepPagesMax && !is_stopped_; ++page) {
     const auto trimmed =
-        co_await deps_.ledger.trim_large_journals(limits_.journal_bytes_max, kSweepJournalRowsMax);
+        co_await deps_.journal.trim_large(limits_.journal_bytes_max, kSweepJournalRowsMax);
     if (!trimmed) co_return std::unexpected(trimmed.error());
     if (*trimmed < kSweepJournalRowsMax) break;
   }

@@ -8,7 +8,8 @@
 
 #include "base/async.h"
 #include "base/clock.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/journal_rows.h"
+#include "ledger/rows/session_rows.h"
 #include "sessions/sessions.h"
 #include "storage/work/session_dirs.h"
 #include "upkeep/sweeper.h"
@@ -19,7 +20,8 @@ class SessionSweep {
  public:
   // Each outlives the sweep.
   struct Dependencies {
-    Ledger& ledger;
+    SessionRows& rows;
+    JournalRows& journal;
     Sessions& sessions;
     SessionDirs& dirs;
     const Clock& clock;

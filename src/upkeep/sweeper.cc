@@ -79,7 +79,7 @@ Async<SweepReport> Sweeper::sweep() {
 // would be found by nobody before the next start.
 Async<void> Sweeper::sweep_uploads(SweepReport* report) {
   for (;;) {
-    auto page = co_await deps_.ledger.expired_uploads(deps_.clock.now(), kSweepPageMax);
+    auto page = co_await deps_.uploads.expired(deps_.clock.now(), kSweepPageMax);
     if (!page) co_return std::unexpected(std::move(page.error()));
     const auto count = static_cast<std::int64_t>(page->size());
     if (count == 0) co_return Result<void>{};
@@ -92,7 +92,7 @@ Async<void> Sweeper::sweep_uploads(SweepReport* report) {
                      {{"count", count - gone}, {"why", std::string_view(removal->why_not)}});
     }
     if (gone == 0) co_return Result<void>{};
-    auto removed = co_await deps_.ledger.remove_uploads(std::move(removal->gone));
+    auto removed = co_await deps_.uploads.remove(std::move(removal->gone));
     if (!removed) co_return std::unexpected(std::move(removed.error()));
     report->files_deleted += gone;
     if (count < kSweepPageMax) co_return Result<void>{};
@@ -102,11 +102,13 @@ Async<void> Sweeper::sweep_uploads(SweepReport* report) {
 Async<void> Sweeper::sweep_audit(SweepReport* report) {
   if (!times_.audit_age_max) co_return Result<void>{};
   for (int page = 0; page < kSweepAuditPagesMax && !is_stopped_; ++page) {
-    const auto trimmed = co_await deps_.ledger.trim_audit(deps_.clock.now() - *times_.audit_age_max,
-                                                          kSweepAuditRowsMax);
-    if (!trimmed) co_return std::unexpected(trimmed.error());
-    report->audit_rows_deleted += *trimmed;
-    if (*trimmed < kSweepAuditRowsMax) break;
+    const TimePoint last = deps_.clock.now() - *times_.audit_age_max;
+    const auto lines = co_await deps_.audit.trim(last, kSweepAuditRowsMax);
+    if (!lines) co_return std::unexpected(lines.error());
+    const auto runs = co_await deps_.runs.trim(last, kSweepAuditRowsMax);
+    if (!runs) co_return std::unexpected(runs.error());
+    report->audit_rows_deleted += *lines + *runs;
+    if (*lines + *runs < kSweepAuditRowsMax) break;
   }
   co_return Result<void>{};
 }

@@ -17,7 +17,9 @@
 #include "base/metrics.h"
 #include "base/signal.h"
 #include "base/timer.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/audit_rows.h"
+#include "ledger/rows/run_rows.h"
+#include "ledger/rows/upload_rows.h"
 #include "storage/work/upload_files.h"
 
 namespace clawdforge {
@@ -35,7 +37,9 @@ class Sweeper {
   // Each outlives the sweeper.
   struct Dependencies {
     IoExecutor executor;
-    Ledger& ledger;
+    UploadRows& uploads;
+    RunRows& runs;
+    AuditRows& audit;
     UploadFiles& upload_files;
     const Clock& clock;
     Log& log;

@@ -20,7 +20,9 @@ class SweeperTest : public UploadsFixture {
     return swept.value_or(SweepReport{});
   }
 
-  Sweeper sweeper_{{io_.get_executor(), *ledger_, files_, clock_, log_, metrics_}, {1s, {}}};
+  Sweeper sweeper_{{io_.get_executor(), ledger_->uploads, ledger_->runs, ledger_->audit, files_,
+                    clock_, log_, metrics_},
+                   {1s, {}}};
 };
 
 TEST_F(SweeperTest, AnUploadGoesWhenItsTimeIsUpAndNotBefore) {
@@ -78,8 +80,8 @@ TEST_F(SweeperTest, TheLedgersRowsDecide) {
   App app;
   app.name = "app";
   app.token_digest = sha256("token");
-  ASSERT_TRUE(run_to_end(io_, ledger_->add_app(app)));
-  ASSERT_TRUE(run_to_end(io_, ledger_->remove_app("app", clock_.now())));
+  ASSERT_TRUE(run_to_end(io_, ledger_->apps.add(app)));
+  ASSERT_TRUE(run_to_end(io_, ledger_->apps.remove("app", clock_.now())));
   EXPECT_EQ(tick().files_deleted, 1);
   EXPECT_TRUE(files().empty());
 }

@@ -37,7 +37,7 @@ Mismatch compare(const std::vector<std::string>& files, const std::vector<Digest
 Async<UploadsRecovered> recover_uploads(RecoveryDependencies deps) {
   auto files = co_await deps.upload_files.names();
   if (!files) co_return std::unexpected(std::move(files.error()));
-  auto rows = co_await deps.ledger.all_uploads();
+  auto rows = co_await deps.ledger.uploads.all();
   if (!rows) co_return std::unexpected(std::move(rows.error()));
   Mismatch found = compare(*files, *rows);
   UploadsRecovered recovered{.files_removed = static_cast<std::int64_t>(found.strays.size()),
@@ -50,7 +50,7 @@ Async<UploadsRecovered> recover_uploads(RecoveryDependencies deps) {
                   {{"why", std::string_view(tidied.error().detail)}});
   }
   if (found.empty.empty()) co_return recovered;
-  const auto removed = co_await deps.ledger.remove_uploads(std::move(found.empty));
+  const auto removed = co_await deps.ledger.uploads.remove(std::move(found.empty));
   if (!removed) co_return std::unexpected(removed.error());
   co_return recovered;
 }

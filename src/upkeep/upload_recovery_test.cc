@@ -18,7 +18,6 @@ class UploadRecoveryTest : public UploadsFixture {
                                             .clock = clock_,
                                             .log = log_,
                                             .metrics = metrics_,
-                                            .instance_id = "instance",
                                             .kill_grace = 0ms}));
   }
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/run_to_end.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/ledger.h"
 #include "storage/work/upload_files.h"
 
 namespace clawdforge {
@@ -20,7 +20,7 @@ namespace clawdforge {
 class UploadsFixture : public ::testing::Test {
  protected:
   UploadsFixture() {
-    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", log_, metrics_));
+    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
   }
   ~UploadsFixture() override { std::filesystem::remove_all(root_); }
 
@@ -31,7 +31,7 @@ class UploadsFixture : public ::testing::Test {
     upload.app = "app";
     upload.created_at = clock_.now();
     upload.expires_at = clock_.now() + ttl;
-    ASSERT_TRUE(run_to_end(io_, ledger_->add_upload(upload)));
+    ASSERT_TRUE(run_to_end(io_, ledger_->uploads.add(upload)));
     if (has_file) put_file(to_hex(sha256(name)));
   }
   void put_file(const std::string& name) {
@@ -44,7 +44,7 @@ class UploadsFixture : public ::testing::Test {
   }
   std::set<std::string> rows() {
     std::set<std::string> names;
-    for (const Digest& digest : run_to_end(io_, ledger_->all_uploads()).value()) {
+    for (const Digest& digest : run_to_end(io_, ledger_->uploads.all()).value()) {
       names.insert(to_hex(digest));
     }
     return names;
@@ -68,7 +68,7 @@ class UploadsFixture : public ::testing::Test {
   ManualClock clock_{TimePoint(std::chrono::hours(500'000))};
   Disk disk_{io_.get_executor()};
   UploadFiles files_{root_, disk_};
-  std::unique_ptr<SqlLedger> ledger_;
+  std::unique_ptr<Ledger> ledger_;
 };
 
 }  // namespace clawdforge

@@ -27,7 +27,7 @@ Async<void> Watch::begin() {
 }
 
 Async<void> Watch::count_sessions() {
-  auto count = co_await deps_.ledger.open_session_count();
+  auto count = co_await deps_.ledger.sessions.count_open();
   if (!count) co_return std::unexpected(count.error());
   open_sessions_ = *count;
   co_return Result<void>{};
@@ -56,7 +56,7 @@ Task<void> Watch::run() {
     auto looked = co_await look();
     if (looked && round % kLooksPerNote == 0) looked = co_await deps_.apps.note_uses();
     if (!deps_.ledger.is_healthy() && round % kLooksPerBeat == 0) {
-      looked = co_await deps_.ledger.beat(deps_.instance_id, deps_.clock.now());
+      looked = co_await deps_.ledger.instances.beat(deps_.clock.now());
     }
     report(looked);
   }

@@ -26,7 +26,6 @@ class Watch {
     Apps& apps;
     const Clock& clock;
     Log& log;
-    std::string instance_id;
   };
 
   explicit Watch(Dependencies deps);

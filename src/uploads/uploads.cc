@@ -57,13 +57,9 @@ Async<void> IncomingUpload::append(std::string bytes) {
   co_return co_await file_->append(std::move(bytes));
 }
 
-Uploads::Uploads(Ledger& ledger, UploadFiles& files, const Clock& clock, IdSource& ids,
+Uploads::Uploads(UploadRows& rows, UploadFiles& files, const Clock& clock, IdSource& ids,
                  std::string instance_id)
-    : ledger_(ledger),
-      files_(files),
-      clock_(clock),
-      ids_(ids),
-      instance_id_(std::move(instance_id)) {}
+    : rows_(rows), files_(files), clock_(clock), ids_(ids), instance_id_(std::move(instance_id)) {}
 
 Async<std::unique_ptr<IncomingUpload>> Uploads::begin(std::int64_t bytes_max) {
   auto file = co_await files_.begin();
@@ -85,13 +81,13 @@ Async<KeptUpload> Uploads::keep(std::unique_ptr<IncomingUpload> incoming, NewUpl
     co_return std::unexpected(named.error());
   }
   const TimePoint now = clock_.now();
-  auto added = co_await ledger_.add_upload({.token_digest = digest,
-                                            .app = std::move(upload.app),
-                                            .size = kept.size,
-                                            .extension = safe_extension(upload.filename),
-                                            .created_at = now,
-                                            .expires_at = now + std::chrono::seconds(kept.ttl_secs),
-                                            .instance_id = instance_id_});
+  auto added = co_await rows_.add({.token_digest = digest,
+                                   .app = std::move(upload.app),
+                                   .size = kept.size,
+                                   .extension = safe_extension(upload.filename),
+                                   .created_at = now,
+                                   .expires_at = now + std::chrono::seconds(kept.ttl_secs),
+                                   .instance_id = instance_id_});
   if (!added) co_return std::unexpected(added.error());
   unlisted.release();
   co_return kept;
@@ -108,7 +104,7 @@ Async<std::vector<Attachment>> Uploads::find(std::string app, std::vector<std::s
     }
     digests.push_back(sha256(token));
   }
-  auto uploads = co_await ledger_.find_uploads(std::move(app), std::move(digests), clock_.now());
+  auto uploads = co_await rows_.find(std::move(app), std::move(digests), clock_.now());
   if (!uploads) co_return std::unexpected(uploads.error());
   for (const Upload& upload : *uploads) {
     // Other programs may write rows, so what a row says is as foreign as a file's name.

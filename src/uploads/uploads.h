@@ -14,7 +14,7 @@
 #include "base/async.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/upload_rows.h"
 #include "storage/work/run_dirs.h"
 #include "storage/work/upload_files.h"
 
@@ -52,7 +52,7 @@ struct KeptUpload {
 
 class Uploads {
  public:
-  Uploads(Ledger& ledger, UploadFiles& files, const Clock& clock, IdSource& ids,
+  Uploads(UploadRows& rows, UploadFiles& files, const Clock& clock, IdSource& ids,
           std::string instance_id);
 
   // Errc::unavailable when the disk does not take it.
@@ -66,7 +66,7 @@ class Uploads {
   Async<std::vector<Attachment>> find(std::string app, std::vector<std::string> tokens);
 
  private:
-  Ledger& ledger_;
+  UploadRows& rows_;
   UploadFiles& files_;
   const Clock& clock_;
   IdSource& ids_;

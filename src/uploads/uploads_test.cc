@@ -12,9 +12,9 @@ namespace {
 class UploadsTest : public WorkspaceTest {
  protected:
   UploadsTest() : clock_(TimePoint(std::chrono::hours(500'000))) {
-    ledger_ =
-        std::move(*open_ledger(io_.get_executor(), "sqlite:" + path("ledger.db"), log_, metrics_));
-    uploads_ = std::make_unique<Uploads>(*ledger_, files_, clock_, ids_, "instance-1");
+    ledger_ = std::move(
+        *open_ledger(io_.get_executor(), "sqlite:" + path("ledger.db"), "i1", log_, metrics_));
+    uploads_ = std::make_unique<Uploads>(ledger_->uploads, files_, clock_, ids_, "instance-1");
   }
 
   std::unique_ptr<IncomingUpload> begin(std::int64_t bytes_max = 1000) {
@@ -49,7 +49,7 @@ class UploadsTest : public WorkspaceTest {
   ManualClock clock_;
   CountingIds ids_;
   UploadFiles files_{root_, disk_};
-  std::unique_ptr<SqlLedger> ledger_;
+  std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<Uploads> uploads_;
 };
 

@@ -69,11 +69,11 @@ void append_page_end(std::string& out, std::size_t count,
   out += '}';
 }
 
-Task<Response> list_runs(LedgerReader* ledger, Request* request) {
+Task<Response> list_runs(const RunRows* rows, Request* request) {
   Query query(request->query);
   AuditFilter filter = filter_of(query);
   if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
-  const auto page = co_await ledger->runs(std::move(filter));
+  const auto page = co_await rows->page(std::move(filter));
   if (!page) co_return problem(page.error(), request->id);
   std::string body = R"({"runs":[)";
   for (const RunRecord& record : page->runs) {
@@ -84,13 +84,13 @@ Task<Response> list_runs(LedgerReader* ledger, Request* request) {
   co_return json_response(std::move(body));
 }
 
-Task<Response> list_sessions(LedgerReader* ledger, const Sessions* sessions, Request* request) {
+Task<Response> list_sessions(const SessionRows* rows, const Sessions* sessions, Request* request) {
   Query query(request->query);
   SessionFilter filter;
   filter.audit = filter_of(query);
   filter.includes_closed = query.flag("include_closed").value_or(true);
   if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
-  auto page = co_await ledger->sessions(std::move(filter));
+  auto page = co_await rows->page(std::move(filter));
   if (!page) co_return problem(page.error(), request->id);
   co_return session_list(std::move(*page), *sessions);
 }
@@ -106,11 +106,11 @@ void append_event(std::string& out, const AuditRecord& record) {
   out += '}';
 }
 
-Task<Response> list_events(LedgerReader* ledger, Request* request) {
+Task<Response> list_events(const AuditRows* rows, Request* request) {
   Query query(request->query);
   AuditFilter filter = filter_of(query);
   if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
-  const auto page = co_await ledger->session_events(std::move(filter));
+  const auto page = co_await rows->page(std::move(filter));
   if (!page) co_return problem(page.error(), request->id);
   std::string body = R"({"events":[)";
   for (const AuditRecord& record : page->events) {
@@ -123,16 +123,17 @@ Task<Response> list_events(LedgerReader* ledger, Request* request) {
 
 }  // namespace
 
-void add_audit_routes(Endpoints& endpoints, LedgerReader& ledger, Sessions& sessions) {
-  LedgerReader* const from = &ledger;
-  endpoints.push_back({"GET", "/admin/runs", Permit::admin, Body::none,
-                       [from](Caller, Request* request) { return list_runs(from, request); }});
+void add_audit_routes(Endpoints& endpoints, AuditSources sources, Sessions& sessions) {
+  endpoints.push_back(
+      {"GET", "/admin/runs", Permit::admin, Body::none,
+       [rows = &sources.runs](Caller, Request* request) { return list_runs(rows, request); }});
   endpoints.push_back({"GET", "/admin/sessions", Permit::admin, Body::none,
-                       [from, all = &sessions](Caller, Request* request) {
-                         return list_sessions(from, all, request);
+                       [rows = &sources.sessions, all = &sessions](Caller, Request* request) {
+                         return list_sessions(rows, all, request);
                        }});
-  endpoints.push_back({"GET", "/admin/events", Permit::admin, Body::none,
-                       [from](Caller, Request* request) { return list_events(from, request); }});
+  endpoints.push_back(
+      {"GET", "/admin/events", Permit::admin, Body::none,
+       [rows = &sources.audit](Caller, Request* request) { return list_events(rows, request); }});
 }
 
 }  // namespace clawdforge

@@ -2,12 +2,21 @@
 #pragma once
 
 #include "api/core/endpoint.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/audit_rows.h"
+#include "ledger/rows/run_rows.h"
+#include "ledger/rows/session_rows.h"
 #include "sessions/sessions.h"
 
 namespace clawdforge {
 
 // Both outlive the endpoints.
-void add_audit_routes(Endpoints& endpoints, LedgerReader& ledger, Sessions& sessions);
+// What the routes read.
+struct AuditSources {
+  const RunRows& runs;
+  const SessionRows& sessions;
+  const AuditRows& audit;
+};
+
+void add_audit_routes(Endpoints& endpoints, AuditSources sources, Sessions& sessions);
 
 }  // namespace clawdforge

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/run_to_end.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -74,8 +74,9 @@ class AuthTest : public ::testing::Test {
  protected:
   AuthTest()
       : log_(LogLevel::error, LogFormat::json),
-        ledger_(std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", log_, metrics_))),
-        apps_(*ledger_, clock_, ids_, log_),
+        ledger_(
+            std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_))),
+        apps_(ledger_->apps, clock_, ids_, log_),
         auth_({ranges({"10.0.0.0/8"}), {}}, sha256(kAdmin), apps_) {}
 
   std::string mint(const char* name, std::vector<Cidr> from = {}) {
@@ -96,7 +97,7 @@ class AuthTest : public ::testing::Test {
   Metrics metrics_;
   SystemClock clock_;
   RandomIds ids_{clock_};
-  std::unique_ptr<SqlLedger> ledger_;
+  std::unique_ptr<Ledger> ledger_;
   Apps apps_;
   Auth auth_;
 };

@@ -13,7 +13,7 @@ namespace clawdforge {
 
 // What the health answers are made of. Outlives the endpoints.
 struct HealthSources {
-  const LedgerReader& ledger;
+  const Ledger& ledger;
   const Watch& watch;
   const Metrics& metrics;
   const bool& is_draining;

@@ -20,7 +20,7 @@
 #include "api/native/session_routes.h"
 #include "base/run_to_end.h"
 #include "http/message/router.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/ledger.h"
 
 namespace clawdforge {
 namespace json = boost::json;
@@ -52,9 +52,9 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   Metrics metrics;
   const SystemClock clock;
   RandomIds ids(clock);
-  auto ledger = std::move(*open_ledger(io.get_executor(), "sqlite::memory:", log, metrics));
-  Apps apps(*ledger, clock, ids, log);
-  const Watch watch({io.get_executor(), *ledger, apps, clock, log, "instance"});
+  auto ledger = std::move(*open_ledger(io.get_executor(), "sqlite::memory:", "i1", log, metrics));
+  Apps apps(ledger->apps, clock, ids, log);
+  const Watch watch({io.get_executor(), *ledger, apps, clock, log});
   const bool is_draining = false;
   const ProgramFinding absent;
   const HealthSources health{
@@ -63,28 +63,29 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   add_health_routes(endpoints, health);
   Disk disk(io.get_executor());
   UploadFiles upload_files(".", disk);
-  Uploads uploads(*ledger, upload_files, clock, ids, "instance");
+  Uploads uploads(ledger->uploads, upload_files, clock, ids, "instance");
   add_file_routes(endpoints, uploads, 1024);
   auto spawner = std::move(*Spawner::make(io.get_executor(), {}, log));
   OneShots one_shots(*spawner, clock, {});
   RunDirs run_dirs(".", disk, log);
   Quota quota({}, metrics);
-  Runs runs({io.get_executor(), *ledger, quota, one_shots, uploads, run_dirs, clock, ids, metrics,
-             "instance"});
+  Runs runs({io.get_executor(), ledger->runs, quota, one_shots, uploads, run_dirs, clock, ids,
+             metrics, "instance"});
   add_run_routes(endpoints, runs, {});
   Agents agents(*spawner, {});
   SessionDirs session_dirs(".", disk, log);
   AcpxRecords acpx_records(".", disk);
-  Sessions sessions({io.get_executor(), *ledger, agents, uploads, session_dirs, acpx_records, clock,
-                     ids, log, metrics, "instance"},
+  Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, agents, uploads,
+                     session_dirs, acpx_records, clock, ids, log, metrics},
                     {});
-  add_session_routes(endpoints, sessions, apps, quota, *ledger, {});
+  add_session_routes(endpoints, sessions, apps, quota, ledger->sessions, {});
   add_event_routes(endpoints, sessions, apps, quota);
   add_permission_routes(endpoints, sessions);
   add_agent_routes(endpoints, [] { return std::vector<AgentListing>(); });
   add_token_routes(endpoints, apps, sessions);
-  add_audit_routes(endpoints, *ledger, sessions);
-  Sweeper sweeper({io.get_executor(), *ledger, upload_files, clock, log, metrics},
+  add_audit_routes(endpoints, {ledger->runs, ledger->sessions, ledger->audit}, sessions);
+  Sweeper sweeper({io.get_executor(), ledger->uploads, ledger->runs, ledger->audit, upload_files,
+                   clock, log, metrics},
                   {std::chrono::seconds(60), {}});
   add_sweep_routes(endpoints, sweeper);
 

@@ -55,10 +55,10 @@ Task<Response> show(Sessions* sessions, Caller caller, Request* request) {
   co_return session_state(*view);
 }
 
-Task<Response> list(Sessions* sessions, LedgerReader* ledger, Caller caller, Request* request) {
+Task<Response> list(Sessions* sessions, const SessionRows* rows, Caller caller, Request* request) {
   auto filter = parse_session_list(request->query, caller.app->name);
   if (!filter) co_return problem(filter.error(), request->id);
-  auto page = co_await ledger->sessions(std::move(*filter));
+  auto page = co_await rows->page(std::move(*filter));
   if (!page) co_return problem(page.error(), request->id);
   co_return session_list(std::move(*page), *sessions);
 }
@@ -124,7 +124,7 @@ Response session_problem(Failure error, std::string_view request_id) {
 }
 
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
-                        LedgerReader& ledger, SessionDefaults defaults) {
+                        const SessionRows& rows, SessionDefaults defaults) {
   Sessions* const all = &sessions;
   endpoints.push_back({"POST", "/sessions", Permit::app, Body::json,
                        [all, known = &apps](Caller caller, Request* request) {
@@ -132,7 +132,7 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
                        },
                        true});
   endpoints.push_back({"GET", "/sessions", Permit::app, Body::none,
-                       [all, from = &ledger](Caller caller, Request* request) {
+                       [all, from = &rows](Caller caller, Request* request) {
                          return list(all, from, std::move(caller), request);
                        }});
   endpoints.push_back(

@@ -3,7 +3,7 @@
 
 #include "api/core/endpoint.h"
 #include "api/native/session_requests.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/session_rows.h"
 #include "quota/apps.h"
 #include "quota/quota.h"
 #include "sessions/sessions.h"
@@ -12,7 +12,7 @@ namespace clawdforge {
 
 // All that is handed in outlives the endpoints.
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
-                        LedgerReader& ledger, SessionDefaults defaults);
+                        const SessionRows& rows, SessionDefaults defaults);
 
 // The session that a path names first. What is no id is not found, like any other.
 Result<std::string> session_id_of(const Request& request);

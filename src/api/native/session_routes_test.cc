@@ -10,7 +10,7 @@
 #include "api/native/event_routes.h"
 #include "api/native/permission_routes.h"
 #include "base/run_to_end.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -30,9 +30,9 @@ class Collector final : public BodyWriter {
 class SessionRoutes : public ::testing::Test {
  protected:
   SessionRoutes() {
-    add_session_routes(endpoints_, sessions_, apps_, *ledger_,
+    add_session_routes(endpoints_, sessions_, apps_, quota_, ledger_->sessions,
                        {std::chrono::seconds(120), std::chrono::seconds(600), EventFormat::acp});
-    add_event_routes(endpoints_, sessions_, apps_);
+    add_event_routes(endpoints_, sessions_, apps_, quota_);
     add_permission_routes(endpoints_, sessions_);
   }
   ~SessionRoutes() override {
@@ -75,7 +75,7 @@ class SessionRoutes : public ::testing::Test {
     session.app = "news";
     session.agent = "demo";
     session.created_at = clock_.now();
-    ASSERT_TRUE(run_to_end(io_, ledger_->add_session(session, {10, {}}, "instance")));
+    ASSERT_TRUE(run_to_end(io_, ledger_->sessions.add(session, {10, {}})));
     ASSERT_TRUE(run_to_end(io_, dirs_.keep_only({id})));
     ASSERT_TRUE(run_to_end(io_, dirs_.make(id)));
   }
@@ -87,18 +87,19 @@ class SessionRoutes : public ::testing::Test {
   SystemClock clock_;
   RandomIds ids_{clock_};
   std::unique_ptr<Ledger> ledger_ =
-      std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", log_, metrics_));
+      std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
   Disk disk_{io_.get_executor()};
   UploadFiles upload_files_{root_, disk_};
-  Uploads uploads_{*ledger_, upload_files_, clock_, ids_, "instance"};
+  Uploads uploads_{ledger_->uploads, upload_files_, clock_, ids_, "instance"};
   std::unique_ptr<Spawner> spawner_ = std::move(*Spawner::make(io_.get_executor(), {}, log_));
   Agents agents_{*spawner_, {}};
   SessionDirs dirs_{root_, disk_, log_};
   AcpxRecords acpx_records_{root_, disk_};
-  Sessions sessions_{{io_.get_executor(), *ledger_, agents_, uploads_, dirs_, acpx_records_, clock_,
-                      ids_, log_, metrics_, "instance"},
+  Sessions sessions_{{io_.get_executor(), ledger_->sessions, ledger_->journal, agents_, uploads_,
+                      dirs_, acpx_records_, clock_, ids_, log_, metrics_},
                      {}};
-  Apps apps_{*ledger_, clock_, ids_, log_};
+  Apps apps_{ledger_->apps, clock_, ids_, log_};
+  Quota quota_{{}, metrics_};
   Endpoints endpoints_;
 };
 
@@ -138,7 +139,7 @@ TEST_F(SessionRoutes, TellWhatTheJournalHas) {
   write.blocks.push_back({1, 2, 1, clock_.now(), {}});
   append_event_line(write.blocks[0].lines, {1, 1, EventKind::update, R"({"a":1})"});
   append_event_line(write.blocks[0].lines, {2, 1, EventKind::done, "{}"});
-  ASSERT_TRUE(run_to_end(io_, ledger_->write_session(write)));
+  ASSERT_TRUE(run_to_end(io_, ledger_->journal.write(write)));
   EXPECT_EQ(ask("GET", "/sessions/{id}/events", {"s-1"}).body,
             R"({"events":[{"id":1,"turn_index":1,"event":"update","data":{"a":1}},)"
             R"({"id":2,"turn_index":1,"event":"done","data":{}}],"next_after":2})");

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/run_to_end.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/ledger.h"
 
 namespace clawdforge {
 
@@ -33,13 +33,30 @@ class TempDir {
   std::string path_;
 };
 
+// The rows as another gateway process writes them.
+struct RowsOfAnother {
+  RowsOfAnother(Ledger& ledger, const std::string& instance_id)
+      : runs(ledger.worker, instance_id),
+        sessions(ledger.worker, instance_id),
+        journal(ledger.worker, instance_id),
+        instances(ledger.worker, instance_id) {}
+
+  RunRows runs;
+  SessionRows sessions;
+  JournalRows journal;
+  InstanceRows instances;
+};
+
 struct LedgerHouse {
-  Result<void> open(const std::string& path, LedgerOptions options = {}) {
-    auto opened = open_ledger(io.get_executor(), "sqlite:" + path, log, metrics, options);
+  Result<void> open(const std::string& path, LedgerOptions options = {},
+                    const std::string& self = "i1") {
+    auto opened = open_ledger(io.get_executor(), "sqlite:" + path, self, log, metrics, options);
     if (!opened) return std::unexpected(opened.error());
     ledger = std::move(*opened);
     return {};
   }
+
+  RowsOfAnother as(const std::string& instance_id) { return {*ledger, instance_id}; }
 
   template <class T>
   Result<T> await(Async<T> call) {
@@ -58,7 +75,7 @@ struct LedgerHouse {
   IoContext io;
   Log log{LogLevel::error, LogFormat::text};
   Metrics metrics;
-  std::unique_ptr<SqlLedger> ledger;  // goes first
+  std::unique_ptr<Ledger> ledger;  // goes first
 };
 
 inline App app_named(const std::string& name) {

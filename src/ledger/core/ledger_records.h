@@ -8,18 +8,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "model/app.h"
 #include "model/run.h"
 #include "model/session.h"
 
 namespace clawdforge {
-
-struct Instance {
-  std::string id;  // of this gateway process; rows it owns carry it
-  std::string version;
-  std::int64_t pid = 0;
-  TimePoint started_at;
-};
 
 struct AppUse {
   std::string name;
@@ -98,5 +92,8 @@ struct UnfinishedTurn {
   std::int64_t last_event_id = 0;  // of its session
   TimePoint started_at;
 };
+
+// What an error means that came from a write: false: nothing of it was kept.
+inline bool may_be_kept(const Failure& failure) { return failure.code == "ledger_stalled"; }
 
 }  // namespace clawdforge

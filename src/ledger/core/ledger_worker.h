@@ -12,7 +12,7 @@
 // answer. Then new calls are refused at once, and those that wait are answered: whoever
 // calls answer_stalled_calls() about once a second sees to that.
 //
-// Belongs to a SqlLedger, on the io thread; ends by stop(), which finishes what is queued.
+// Belongs to a Ledger, on the io thread; ends by stop(), which finishes what is queued.
 #pragma once
 
 #include <atomic>

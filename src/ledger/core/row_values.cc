@@ -76,6 +76,18 @@ std::optional<Usage> usage_in(const SqlRow& row, std::size_t first_column) {
   return Usage{input.value_or(0), output.value_or(0), read.value_or(0), written.value_or(0)};
 }
 
+Result<std::vector<ProcessMark>> marks_in(Result<SqlResult> result) {
+  if (!result) return std::unexpected(std::move(result.error()));
+  std::vector<ProcessMark> marks;
+  for (const SqlRow& row : result->rows) {
+    const auto pid = whole_in(row.at(0));
+    const auto start_time = whole_in(row.at(1));
+    auto boot_id = text_in(row.at(2));
+    if (pid && start_time && boot_id) marks.push_back({*pid, *start_time, std::move(*boot_id)});
+  }
+  return marks;
+}
+
 void append_usage(SqlRow& row, const std::optional<Usage>& usage) {
   if (!usage) return row.resize(row.size() + 4);
   row.insert(row.end(), {usage->input_tokens, usage->output_tokens, usage->cache_read_tokens,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/secret.h"
@@ -31,6 +32,9 @@ std::optional<std::string> json_array_in(const SqlValue& value);
 // one of them holds a number.
 std::optional<Usage> usage_in(const SqlRow& row, std::size_t first_column);
 void append_usage(SqlRow& row, const std::optional<Usage>& usage);
+
+// Of rows with three columns: pid, start time and boot id. Half a mark is left out.
+Result<std::vector<ProcessMark>> marks_in(Result<SqlResult> result);
 
 // An absent one becomes NULL.
 template <class T>

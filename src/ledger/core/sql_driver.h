@@ -69,4 +69,10 @@ inline Result<void> without_rows(Result<SqlResult> result) {
   return {};
 }
 
+// For statements of which only the number of changed rows matters.
+inline Result<std::int64_t> changed_by(Result<SqlResult> result) {
+  if (!result) return std::unexpected(std::move(result.error()));
+  return result->changed;
+}
+
 }  // namespace clawdforge

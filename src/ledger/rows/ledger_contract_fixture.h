@@ -28,8 +28,8 @@ class LedgerContract : public ::testing::TestWithParam<Database> {
     ASSERT_TRUE(migrated) << migrated.error().message;
     const auto seeded = (*driver)->run_script(rows);
     ASSERT_TRUE(seeded) << seeded.error().detail;
-    house_.ledger = std::make_unique<SqlLedger>(std::move(*driver), house_.io.get_executor(),
-                                                LedgerWorkerOptions{}, house_.log, house_.metrics);
+    house_.ledger = std::make_unique<Ledger>(std::move(*driver), "i1", house_.io.get_executor(),
+                                             LedgerWorkerOptions{}, house_.log, house_.metrics);
   }
 
   template <class T>
@@ -37,7 +37,8 @@ class LedgerContract : public ::testing::TestWithParam<Database> {
     return house_.await(std::move(call));
   }
   Ledger& ledger() { return *house_.ledger; }
-  std::vector<App> apps() { return await(ledger().apps()).value().apps; }
+  RowsOfAnother as(const std::string& instance_id) { return house_.as(instance_id); }
+  std::vector<App> apps() { return await(ledger().apps.list()).value().apps; }
 
   TempDir dir_;
   LedgerHouse house_;

@@ -22,9 +22,9 @@ TEST_P(LedgerContract, AnAppIsReadBackAsItWasAdded) {
   app.runs_max = 0;
   app.created_at = at_second(1'700'000'000) + 999ms;
   app.last_used_at = at_second(1'700'000'100);
-  ASSERT_TRUE(await(ledger().add_app(app)));
+  ASSERT_TRUE(await(ledger().apps.add(app)));
 
-  const auto list = await(ledger().apps());
+  const auto list = await(ledger().apps.list());
   ASSERT_TRUE(list);
   EXPECT_TRUE(list->unreadable.empty());
   ASSERT_EQ(list->apps.size(), 1u);
@@ -41,7 +41,7 @@ TEST_P(LedgerContract, AnAppIsReadBackAsItWasAdded) {
 
 TEST_P(LedgerContract, AnAppNeedsNothingOptional) {
   open();
-  ASSERT_TRUE(await(ledger().add_app(app_named("plain"))));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("plain"))));
   const App read = apps().at(0);
   EXPECT_TRUE(read.ip_cidrs.empty());
   EXPECT_FALSE(read.event_format);
@@ -53,7 +53,7 @@ TEST_P(LedgerContract, AnAppNeedsNothingOptional) {
 TEST_P(LedgerContract, AppsComeByNameInTheOrderOfTheirBytes) {
   open();
   for (const char* name : {"b", "a_", "a-", "a1", "ab"}) {
-    ASSERT_TRUE(await(ledger().add_app(app_named(name))));
+    ASSERT_TRUE(await(ledger().apps.add(app_named(name))));
   }
   std::vector<std::string> names;
   for (const App& app : apps()) names.push_back(app.name);
@@ -62,10 +62,10 @@ TEST_P(LedgerContract, AppsComeByNameInTheOrderOfTheirBytes) {
 
 TEST_P(LedgerContract, ANameIsTakenOnlyOnce) {
   open();
-  ASSERT_TRUE(await(ledger().add_app(app_named("a"))));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("a"))));
   App second = app_named("a");
   second.token_digest = sha256("another");
-  const auto added = await(ledger().add_app(second));
+  const auto added = await(ledger().apps.add(second));
   ASSERT_FALSE(added);
   EXPECT_EQ(added.error().kind, Errc::conflict);
   EXPECT_EQ(added.error().code, "name_taken");
@@ -75,12 +75,12 @@ TEST_P(LedgerContract, ANameIsTakenOnlyOnce) {
 
 TEST_P(LedgerContract, ATokenBelongsToOneAppOnly) {
   open();
-  ASSERT_TRUE(await(ledger().add_app(app_named("a"))));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("a"))));
   App thief = app_named("b");
   thief.token_digest = sha256("a");
-  EXPECT_FALSE(await(ledger().add_app(thief)));
-  ASSERT_TRUE(await(ledger().add_app(app_named("c"))));
-  EXPECT_FALSE(await(ledger().rotate_app("c", sha256("a"))));
+  EXPECT_FALSE(await(ledger().apps.add(thief)));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("c"))));
+  EXPECT_FALSE(await(ledger().apps.rotate("c", sha256("a"))));
   ASSERT_EQ(apps().size(), 2u);
   EXPECT_EQ(apps().at(1).token_digest, sha256("c"));
 }
@@ -89,12 +89,12 @@ TEST_P(LedgerContract, RotatingChangesTheTokenAndNothingElse) {
   open();
   App app = app_named("a");
   app.sessions_max = 7;
-  ASSERT_TRUE(await(ledger().add_app(app)));
-  ASSERT_TRUE(await(ledger().rotate_app("a", sha256("new"))));
+  ASSERT_TRUE(await(ledger().apps.add(app)));
+  ASSERT_TRUE(await(ledger().apps.rotate("a", sha256("new"))));
   EXPECT_EQ(apps().at(0).token_digest, sha256("new"));
   EXPECT_EQ(apps().at(0).sessions_max, 7);
 
-  const auto rotated = await(ledger().rotate_app("nobody", sha256("new2")));
+  const auto rotated = await(ledger().apps.rotate("nobody", sha256("new2")));
   ASSERT_FALSE(rotated);
   EXPECT_EQ(rotated.error().kind, Errc::not_found);
   EXPECT_EQ(rotated.error().code, "token_not_found");
@@ -108,36 +108,36 @@ TEST_P(LedgerContract, RemovingAnAppClosesItsOpenSessionsAndNoOthers) {
     INSERT INTO sessions (session_id, app_name, agent, created_at, closed_at) VALUES
       ('s1', 'a', 'demo', 1, NULL), ('s2', 'a', 'demo', 2, NULL), ('s3', 'a', 'demo', 3, 9),
       ('s4', 'b', 'demo', 4, NULL), ('s5', 'gone', 'demo', 5, NULL);)");
-  EXPECT_EQ(await(ledger().open_session_count()), 4);
-  ASSERT_TRUE(await(ledger().remove_app("a", at_second(10))));
-  EXPECT_EQ(await(ledger().open_session_count()), 2);
+  EXPECT_EQ(await(ledger().sessions.count_open()), 4);
+  ASSERT_TRUE(await(ledger().apps.remove("a", at_second(10))));
+  EXPECT_EQ(await(ledger().sessions.count_open()), 2);
   ASSERT_EQ(apps().size(), 1u);
   EXPECT_EQ(apps().at(0).name, "b");
 
   for (const char* name : {"a", "gone"}) {
-    const auto removed = await(ledger().remove_app(name, at_second(11)));
+    const auto removed = await(ledger().apps.remove(name, at_second(11)));
     ASSERT_FALSE(removed);
     EXPECT_EQ(removed.error().kind, Errc::not_found);
     EXPECT_EQ(removed.error().code, "token_not_found");
   }
-  EXPECT_EQ(await(ledger().open_session_count()), 2) << "an error means that nothing was kept";
+  EXPECT_EQ(await(ledger().sessions.count_open()), 2) << "an error means that nothing was kept";
 }
 
 TEST_P(LedgerContract, ARemovedNameIsFreeAgain) {
   open();
-  ASSERT_TRUE(await(ledger().add_app(app_named("a"))));
-  ASSERT_TRUE(await(ledger().remove_app("a", at_second(10))));
-  EXPECT_TRUE(await(ledger().add_app(app_named("a"))));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("a"))));
+  ASSERT_TRUE(await(ledger().apps.remove("a", at_second(10))));
+  EXPECT_TRUE(await(ledger().apps.add(app_named("a"))));
 }
 
 TEST_P(LedgerContract, TheTimeOfLastUseOnlyMovesForwards) {
   open();
-  ASSERT_TRUE(await(ledger().add_app(app_named("a"))));
-  ASSERT_TRUE(await(ledger().add_app(app_named("b"))));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("a"))));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("b"))));
   const std::vector<AppUse> first = {{"a", at_second(100)}, {"gone", at_second(100)}};
-  ASSERT_TRUE(await(ledger().note_use(first)));
+  ASSERT_TRUE(await(ledger().apps.note_use(first)));
   const std::vector<AppUse> second = {{"a", at_second(90)}, {"b", at_second(110)}};
-  ASSERT_TRUE(await(ledger().note_use(second)));
+  ASSERT_TRUE(await(ledger().apps.note_use(second)));
   EXPECT_EQ(apps().at(0).last_used_at, at_second(100));
   EXPECT_EQ(apps().at(1).last_used_at, at_second(110));
   EXPECT_EQ(apps().size(), 2u);
@@ -145,12 +145,12 @@ TEST_P(LedgerContract, TheTimeOfLastUseOnlyMovesForwards) {
 
 TEST_P(LedgerContract, AnInstanceBeginsOnceBeatsAndEnds) {
   open();
-  const Instance instance{"i1", "0.1.0", 42, at_second(100)};
-  ASSERT_TRUE(await(ledger().begin_instance(instance)));
-  EXPECT_FALSE(await(ledger().begin_instance(instance))) << "an id is used once";
-  EXPECT_TRUE(await(ledger().beat("i1", at_second(101))));
-  EXPECT_TRUE(await(ledger().beat("removed-by-somebody", at_second(101))));
-  EXPECT_TRUE(await(ledger().end_instance("i1", at_second(102))));
+  ASSERT_TRUE(await(ledger().instances.begin("0.1.0", 42, at_second(100))));
+  EXPECT_FALSE(await(ledger().instances.begin("0.1.0", 42, at_second(100))))
+      << "an id is used once";
+  EXPECT_TRUE(await(ledger().instances.beat(at_second(101))));
+  EXPECT_TRUE(await(as("removed-by-somebody").instances.beat(at_second(101))));
+  EXPECT_TRUE(await(ledger().instances.end(at_second(102))));
   EXPECT_TRUE(ledger().is_healthy());
 }
 
@@ -174,8 +174,8 @@ std::vector<std::string> ids_of(const RunPage& page) {
 
 TEST_P(LedgerContract, ARunIsReadBackAsItBeganAndAsItEnded) {
   open();
-  ASSERT_TRUE(await(ledger().add_run(run_named("r1", 100), {4711, 99, "boot"})));
-  const RunPage begun = await(ledger().runs({})).value();
+  ASSERT_TRUE(await(ledger().runs.add(run_named("r1", 100), {4711, 99, "boot"})));
+  const RunPage begun = await(ledger().runs.page({})).value();
   ASSERT_EQ(begun.runs.size(), 1u);
   EXPECT_FALSE(begun.next_cursor);
   const auto& run = begun.runs[0].run;
@@ -200,8 +200,8 @@ TEST_P(LedgerContract, ARunIsReadBackAsItBeganAndAsItEnded) {
   end.exit_signal = 9;
   end.usage = Usage{1, 2, 3, 4};
   end.cost_usd = 0.0125;
-  ASSERT_TRUE(await(ledger().settle_run(end)));
-  const RunEnd read = await(ledger().runs({})).value().runs.at(0).end.value();
+  ASSERT_TRUE(await(ledger().runs.settle(end)));
+  const RunEnd read = await(ledger().runs.page({})).value().runs.at(0).end.value();
   EXPECT_EQ(read.run_id, "r1");
   EXPECT_EQ(read.state, "failed");
   EXPECT_EQ(read.outcome, "timeout");
@@ -217,14 +217,14 @@ TEST_P(LedgerContract, ARunIsReadBackAsItBeganAndAsItEnded) {
 
 TEST_P(LedgerContract, AnEndNeedsNothingOptionalAndMayComeTooLate) {
   open();
-  ASSERT_TRUE(await(ledger().add_run(run_named("r1", 100), {})));
+  ASSERT_TRUE(await(ledger().runs.add(run_named("r1", 100), {})));
   RunEnd end;
   end.run_id = "r1";
   end.state = "succeeded";
   end.outcome = "ok";
   end.ended_at = at_second(101);
-  ASSERT_TRUE(await(ledger().settle_run(end)));
-  const RunEnd read = await(ledger().runs({})).value().runs.at(0).end.value();
+  ASSERT_TRUE(await(ledger().runs.settle(end)));
+  const RunEnd read = await(ledger().runs.page({})).value().runs.at(0).end.value();
   EXPECT_FALSE(read.result_bytes);
   EXPECT_FALSE(read.stop_reason);
   EXPECT_FALSE(read.exit_code);
@@ -232,8 +232,8 @@ TEST_P(LedgerContract, AnEndNeedsNothingOptionalAndMayComeTooLate) {
   EXPECT_FALSE(read.usage);
   EXPECT_FALSE(read.cost_usd);
   end.run_id = "removed-by-somebody";
-  EXPECT_TRUE(await(ledger().settle_run(end)));
-  EXPECT_EQ(await(ledger().runs({})).value().runs.size(), 1u);
+  EXPECT_TRUE(await(ledger().runs.settle(end)));
+  EXPECT_EQ(await(ledger().runs.page({})).value().runs.size(), 1u);
 }
 
 TEST_P(LedgerContract, WhatAnEarlierLifeLeftUnfinishedIsInterrupted) {
@@ -244,9 +244,9 @@ TEST_P(LedgerContract, WhatAnEarlierLifeLeftUnfinishedIsInterrupted) {
       ('r2', 'a', 'demo', 'running', 2, NULL, NULL, 8),
       ('r3', 'a', 'demo', 'running', 3, NULL, 'new', 9),
       ('r4', 'a', 'demo', 'succeeded', 4, 5, 'old', NULL);)");
-  EXPECT_EQ(await(ledger().interrupt_runs("new", at_second(50))), 2);
-  EXPECT_EQ(await(ledger().interrupt_runs("new", at_second(60))), 0);
-  const RunPage page = await(ledger().runs({})).value();
+  EXPECT_EQ(await(as("new").runs.interrupt_left(at_second(50))), 2);
+  EXPECT_EQ(await(as("new").runs.interrupt_left(at_second(60))), 0);
+  const RunPage page = await(ledger().runs.page({})).value();
   ASSERT_EQ(ids_of(page), (std::vector<std::string>{"r4", "r3", "r2", "r1"}));
   EXPECT_EQ(page.runs[0].end.value().state, "succeeded");
   EXPECT_FALSE(page.runs[1].end);
@@ -266,16 +266,20 @@ TEST_P(LedgerContract, RunsAndTheAuditLoseTheirOldestAndNothingThatIsUnderWay) {
       ('r4', 'a', 'demo', 'succeeded', 101, 102);
     INSERT INTO session_events (session_id, app_name, event, at) VALUES
       ('s1', 'a', 'turn', 100), ('s1', 'a', 'created', 1), ('s2', 'b', 'turn', 101);)");
-  const auto runs = [&] { return ids_of(await(ledger().runs({})).value()); };
-  const auto lines = [&] { return await(ledger().session_events({})).value().events.size(); };
-  EXPECT_EQ(await(ledger().trim_audit(at_second(0), 10)), 0);
-  EXPECT_EQ(await(ledger().trim_audit(at_second(100), 1)), 2) << "at most one of each";
+  const auto runs = [&] { return ids_of(await(ledger().runs.page({})).value()); };
+  const auto lines = [&] { return await(ledger().audit.page({})).value().events.size(); };
+  const auto trim = [&](std::int64_t last, std::int64_t rows_max) {
+    return await(ledger().audit.trim(at_second(last), rows_max)).value() +
+           await(ledger().runs.trim(at_second(last), rows_max)).value();
+  };
+  EXPECT_EQ(trim(0, 10), 0);
+  EXPECT_EQ(trim(100, 1), 2) << "at most one of each";
   EXPECT_EQ(runs(), (std::vector<std::string>{"r4", "r3", "r1"}));
-  EXPECT_EQ(await(ledger().session_events({})).value().events.at(1).event.event, "turn");
-  EXPECT_EQ(await(ledger().trim_audit(at_second(100), 10)), 2);
+  EXPECT_EQ(await(ledger().audit.page({})).value().events.at(1).event.event, "turn");
+  EXPECT_EQ(trim(100, 10), 2);
   EXPECT_EQ(runs(), (std::vector<std::string>{"r4", "r1"}));
   EXPECT_EQ(lines(), 1U);
-  EXPECT_EQ(await(ledger().trim_audit(at_second(100), 10)), 0);
+  EXPECT_EQ(trim(100, 10), 0);
 }
 
 TEST_P(LedgerContract, RunsComeNewestFirstInPagesThatLeaveNothingOut) {
@@ -284,7 +288,7 @@ TEST_P(LedgerContract, RunsComeNewestFirstInPagesThatLeaveNothingOut) {
   for (int i = 0; i < 25; ++i) {
     // Several in each second, as they come in life.
     const std::string id = "r" + std::to_string(100 + i);
-    ASSERT_TRUE(await(ledger().add_run(run_named(id, 1'000 + i / 4), {})));
+    ASSERT_TRUE(await(ledger().runs.add(run_named(id, 1'000 + i / 4), {})));
     expected.insert(expected.begin(), id);
   }
   for (const std::int64_t limit : {1, 2, 7, 24, 25, 26, 1'000}) {
@@ -293,7 +297,7 @@ TEST_P(LedgerContract, RunsComeNewestFirstInPagesThatLeaveNothingOut) {
     std::vector<std::string> seen;
     std::size_t pages = 0;
     for (;;) {
-      const RunPage page = await(ledger().runs(filter)).value();
+      const RunPage page = await(ledger().runs.page(filter)).value();
       ASSERT_LE(page.runs.size(), static_cast<std::size_t>(limit));
       for (const std::string& id : ids_of(page)) seen.push_back(id);
       ++pages;
@@ -309,22 +313,25 @@ TEST_P(LedgerContract, RunsComeNewestFirstInPagesThatLeaveNothingOut) {
 TEST_P(LedgerContract, ARunThatBeginsWhileOthersArePagedShowsInNoLaterPage) {
   open();
   for (int i = 0; i < 4; ++i) {
-    ASSERT_TRUE(await(ledger().add_run(run_named("r" + std::to_string(i), 10 + i), {})));
+    ASSERT_TRUE(await(ledger().runs.add(run_named("r" + std::to_string(i), 10 + i), {})));
   }
   AuditFilter filter;
   filter.limit = 2;
-  filter.cursor = await(ledger().runs(filter)).value().next_cursor;
-  ASSERT_TRUE(await(ledger().add_run(run_named("r9", 99), {})));
-  EXPECT_EQ(ids_of(await(ledger().runs(filter)).value()), (std::vector<std::string>{"r1", "r0"}));
+  filter.cursor = await(ledger().runs.page(filter)).value().next_cursor;
+  ASSERT_TRUE(await(ledger().runs.add(run_named("r9", 99), {})));
+  EXPECT_EQ(ids_of(await(ledger().runs.page(filter)).value()),
+            (std::vector<std::string>{"r1", "r0"}));
 }
 
 TEST_P(LedgerContract, RunsAreFilteredByAppAndTime) {
   open();
   for (int i = 0; i < 10; ++i) {
     const std::string app = i % 2 == 0 ? "even" : "odd";
-    ASSERT_TRUE(await(ledger().add_run(run_named("r" + std::to_string(i), 100 + i, app), {})));
+    ASSERT_TRUE(await(ledger().runs.add(run_named("r" + std::to_string(i), 100 + i, app), {})));
   }
-  const auto ids = [&](AuditFilter filter) { return ids_of(await(ledger().runs(filter)).value()); };
+  const auto ids = [&](AuditFilter filter) {
+    return ids_of(await(ledger().runs.page(filter)).value());
+  };
   using Ids = std::vector<std::string>;
   AuditFilter filter;
   filter.app = "odd";
@@ -335,7 +342,7 @@ TEST_P(LedgerContract, RunsAreFilteredByAppAndTime) {
   EXPECT_EQ(ids(filter), (Ids{"r7", "r5", "r3"}));
   filter.limit = 2;
   EXPECT_EQ(ids(filter), (Ids{"r7", "r5"}));
-  filter.cursor = await(ledger().runs(filter)).value().next_cursor;
+  filter.cursor = await(ledger().runs.page(filter)).value().next_cursor;
   EXPECT_EQ(ids(filter), (Ids{"r3"}));
   filter.app.reset();
   EXPECT_EQ(ids(filter), (Ids{"r4", "r3"})) << "the cursor is a place, whatever else is asked";
@@ -353,7 +360,7 @@ TEST_P(LedgerContract, ACursorThatNoPageHasGivenIsRefused) {
   for (const char* cursor : {"", "x", "12", ".r1", "r1.12", "99999999999999999999.r1"}) {
     AuditFilter filter;
     filter.cursor = cursor;
-    const auto page = await(ledger().runs(filter));
+    const auto page = await(ledger().runs.page(filter));
     ASSERT_FALSE(page) << cursor;
     EXPECT_EQ(page.error().kind, Errc::invalid);
     EXPECT_EQ(page.error().code, "validation_failed");
@@ -375,7 +382,7 @@ TEST_P(LedgerContract, OddRowsOfAnotherProgramBreakNoPage) {
   filter.limit = 1;
   std::vector<RunRecord> seen;
   for (int i = 0; i < 4; ++i) {
-    const RunPage page = await(ledger().runs(filter)).value();
+    const RunPage page = await(ledger().runs.page(filter)).value();
     ASSERT_EQ(page.runs.size(), 1u);
     seen.push_back(page.runs[0]);
     filter.cursor = page.next_cursor;
@@ -411,10 +418,10 @@ Upload upload_named(const std::string& name, std::int64_t expires_at, const char
 
 TEST_P(LedgerContract, AnUploadIsFoundByItsOwnAppUntilItExpires) {
   open();
-  ASSERT_TRUE(await(ledger().add_upload(upload_named("f1", 200))));
-  ASSERT_TRUE(await(ledger().add_upload(upload_named("f2", 300))));
+  ASSERT_TRUE(await(ledger().uploads.add(upload_named("f1", 200))));
+  ASSERT_TRUE(await(ledger().uploads.add(upload_named("f2", 300))));
   const std::vector both = {sha256("f2"), sha256("f1")};
-  const auto found = await(ledger().find_uploads("a", both, at_second(199) + 999ms));
+  const auto found = await(ledger().uploads.find("a", both, at_second(199) + 999ms));
   ASSERT_TRUE(found);
   ASSERT_EQ(found->size(), 2u);
   EXPECT_EQ(found->at(0).token_digest, sha256("f2")) << "in the order in which they were named";
@@ -427,9 +434,9 @@ TEST_P(LedgerContract, AnUploadIsFoundByItsOwnAppUntilItExpires) {
   EXPECT_EQ(read.expires_at, at_second(200));
   EXPECT_EQ(read.instance_id, "i1");
 
-  EXPECT_TRUE(await(ledger().find_uploads("a", {}, at_second(0))).value().empty());
+  EXPECT_TRUE(await(ledger().uploads.find("a", {}, at_second(0))).value().empty());
   const auto missing = [&](const char* app, std::vector<Digest> digests, std::int64_t second) {
-    const auto answer = await(ledger().find_uploads(app, std::move(digests), at_second(second)));
+    const auto answer = await(ledger().uploads.find(app, std::move(digests), at_second(second)));
     return answer ? "found" : std::string(answer.error().code);
   };
   EXPECT_EQ(missing("a", both, 200), "file_not_found") << "one of them has expired";
@@ -445,27 +452,27 @@ TEST_P(LedgerContract, ExpiredUploadsComeOldestFirstUntilTheyAreRemoved) {
       "('no digest', 'a', 1, 1, 1), ('" +
       std::string(64, 'g') + "', 'a', 1, 1, 1);");
   for (const auto& [name, expires_at] : {std::pair("late", 300), {"first", 100}, {"then", 200}}) {
-    ASSERT_TRUE(await(ledger().add_upload(upload_named(name, expires_at))));
+    ASSERT_TRUE(await(ledger().uploads.add(upload_named(name, expires_at))));
   }
   using Digests = std::vector<Digest>;
-  EXPECT_TRUE(await(ledger().expired_uploads(at_second(99), 10)).value().empty());
-  EXPECT_EQ(await(ledger().expired_uploads(at_second(200), 10)).value(),
+  EXPECT_TRUE(await(ledger().uploads.expired(at_second(99), 10)).value().empty());
+  EXPECT_EQ(await(ledger().uploads.expired(at_second(200), 10)).value(),
             (Digests{sha256("first"), sha256("then")}));
-  EXPECT_EQ(await(ledger().expired_uploads(at_second(200), 1)).value(), Digests{sha256("first")});
-  EXPECT_EQ(await(ledger().all_uploads()).value().size(), 3u);
-  ASSERT_TRUE(await(ledger().remove_uploads({sha256("first"), sha256("never there")})));
-  EXPECT_EQ(await(ledger().expired_uploads(at_second(900), 10)).value(),
+  EXPECT_EQ(await(ledger().uploads.expired(at_second(200), 1)).value(), Digests{sha256("first")});
+  EXPECT_EQ(await(ledger().uploads.all()).value().size(), 3u);
+  ASSERT_TRUE(await(ledger().uploads.remove({sha256("first"), sha256("never there")})));
+  EXPECT_EQ(await(ledger().uploads.expired(at_second(900), 10)).value(),
             (Digests{sha256("then"), sha256("late")}));
 }
 
 TEST_P(LedgerContract, RemovingAnAppLetsItsUploadsExpireAndNoOthers) {
   open();
-  ASSERT_TRUE(await(ledger().add_app(app_named("a"))));
-  ASSERT_TRUE(await(ledger().add_upload(upload_named("old", 100))));
-  ASSERT_TRUE(await(ledger().add_upload(upload_named("fresh", 900))));
-  ASSERT_TRUE(await(ledger().add_upload(upload_named("other", 900, "b"))));
-  ASSERT_TRUE(await(ledger().remove_app("a", at_second(500))));
-  EXPECT_EQ(await(ledger().expired_uploads(at_second(500), 10)).value(),
+  ASSERT_TRUE(await(ledger().apps.add(app_named("a"))));
+  ASSERT_TRUE(await(ledger().uploads.add(upload_named("old", 100))));
+  ASSERT_TRUE(await(ledger().uploads.add(upload_named("fresh", 900))));
+  ASSERT_TRUE(await(ledger().uploads.add(upload_named("other", 900, "b"))));
+  ASSERT_TRUE(await(ledger().apps.remove("a", at_second(500))));
+  EXPECT_EQ(await(ledger().uploads.expired(at_second(500), 10)).value(),
             (std::vector{sha256("old"), sha256("fresh")}));
 }
 
@@ -474,13 +481,13 @@ TEST_P(LedgerContract, ANewLifeForgetsLivesThatEndedLongAgo) {
   open();
   const std::int64_t now = 100 * kDay;
   const auto begin = [&](const char* id, std::int64_t day) {
-    return await(ledger().begin_instance({id, "0.1.0", 1, at_second(day * kDay)})).has_value();
+    return await(as(id).instances.begin("0.1.0", 1, at_second(day * kDay))).has_value();
   };
   ASSERT_TRUE(begin("ended-long-ago", 10));
-  ASSERT_TRUE(await(ledger().end_instance("ended-long-ago", at_second(69 * kDay))));
+  ASSERT_TRUE(await(as("ended-long-ago").instances.end(at_second(69 * kDay))));
   ASSERT_TRUE(begin("killed-long-ago", 69));
   ASSERT_TRUE(begin("ended-lately", 10));
-  ASSERT_TRUE(await(ledger().end_instance("ended-lately", at_second(71 * kDay))));
+  ASSERT_TRUE(await(as("ended-lately").instances.end(at_second(71 * kDay))));
   ASSERT_TRUE(begin("killed-lately", 71));
   ASSERT_TRUE(begin("new", now / kDay));
   // A name can be taken again only where its row has gone.
@@ -499,7 +506,7 @@ TEST_P(LedgerContract, RowsOfAnotherProgramLoadWithWhatTheyLeaveOut) {
       ('c', 'cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc', 'null'),
       ('d', 'dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd',
        ' ["192.0.2.7"] ');)");
-  const auto list = await(ledger().apps());
+  const auto list = await(ledger().apps.list());
   ASSERT_TRUE(list);
   EXPECT_TRUE(list->unreadable.empty());
   ASSERT_EQ(list->apps.size(), 4u);
@@ -537,7 +544,7 @@ TEST_P(LedgerContract, AnAppThatCannotBeUnderstoodIsLeftOutAndReported) {
             broken[i].second + " WHERE name = '" + name + "';";
   }
   open(rows);
-  const auto list = await(ledger().apps());
+  const auto list = await(ledger().apps.list());
   ASSERT_TRUE(list);
   ASSERT_EQ(list->apps.size(), 1u);
   EXPECT_EQ(list->apps[0].name, "good");
@@ -553,7 +560,7 @@ TEST_P(LedgerContract, OwnWritesLeaveTheChangeMarkAlone) {
   open();
   const auto before = await(ledger().foreign_change_mark());
   ASSERT_TRUE(before);
-  ASSERT_TRUE(await(ledger().add_app(app_named("a"))));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("a"))));
   EXPECT_EQ(await(ledger().foreign_change_mark()), before.value());
 }
 
@@ -562,9 +569,9 @@ TEST_P(LedgerContract, CallsAreDoneInTheOrderInWhichTheyWereMade) {
   IoContext& io = house_.io;
   std::vector<std::size_t> counts;
   for (int i = 0; i < 50; ++i) {
-    boost::asio::co_spawn(io, ledger().add_app(app_named("a" + std::to_string(i))),
+    boost::asio::co_spawn(io, ledger().apps.add(app_named("a" + std::to_string(i))),
                           [](std::exception_ptr, Result<void> added) { EXPECT_TRUE(added); });
-    boost::asio::co_spawn(io, ledger().apps(), [&](std::exception_ptr, Result<AppList> list) {
+    boost::asio::co_spawn(io, ledger().apps.list(), [&](std::exception_ptr, Result<AppList> list) {
       counts.push_back(list.value().apps.size());
     });
   }
@@ -575,7 +582,7 @@ TEST_P(LedgerContract, CallsAreDoneInTheOrderInWhichTheyWereMade) {
 
 TEST_P(LedgerContract, ACallThatFailsSpoilsNoOther) {
   open();
-  ASSERT_TRUE(await(ledger().add_app(app_named("taken"))));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("taken"))));
   house_.io.restart();
   int kept = 0;
   int refused = 0;
@@ -583,7 +590,7 @@ TEST_P(LedgerContract, ACallThatFailsSpoilsNoOther) {
     const std::string name = i % 7 == 3 ? "taken" : "a" + std::to_string(i);
     App app = app_named(name);
     app.token_digest = sha256(std::to_string(i));
-    boost::asio::co_spawn(house_.io, ledger().add_app(app),
+    boost::asio::co_spawn(house_.io, ledger().apps.add(app),
                           [&](std::exception_ptr, Result<void> added) {
                             added ? ++kept : ++refused;
                             if (!added) EXPECT_EQ(added.error().code, "name_taken");
@@ -599,7 +606,7 @@ TEST_P(LedgerContract, TheDestructorFinishesWhatIsQueued) {
   open();
   int kept = 0;
   for (int i = 0; i < 100; ++i) {
-    boost::asio::co_spawn(house_.io, ledger().add_app(app_named("a" + std::to_string(i))),
+    boost::asio::co_spawn(house_.io, ledger().apps.add(app_named("a" + std::to_string(i))),
                           [&](std::exception_ptr, Result<void> added) { kept += added ? 1 : 0; });
   }
   house_.io.poll();  // all calls are made
@@ -611,7 +618,7 @@ TEST_P(LedgerContract, TheDestructorFinishesWhatIsQueued) {
 TEST_P(LedgerContract, AfterStopEveryCallIsRefused) {
   open();
   house_.ledger->stop();
-  const auto beat = await(ledger().beat("i1", at_second(1)));
+  const auto beat = await(ledger().instances.beat(at_second(1)));
   ASSERT_FALSE(beat);
   EXPECT_EQ(beat.error().kind, Errc::unavailable);
   EXPECT_EQ(beat.error().code, "ledger_unavailable");
@@ -620,7 +627,7 @@ TEST_P(LedgerContract, AfterStopEveryCallIsRefused) {
 }
 
 Task<void> note_answer(Ledger* ledger, std::optional<bool>* answer) {
-  const auto beat = co_await ledger->beat("i1", at_second(1));
+  const auto beat = co_await ledger->instances.beat(at_second(1));
   *answer = beat.has_value();
 }
 

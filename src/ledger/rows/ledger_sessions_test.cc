@@ -27,12 +27,12 @@ Session session_named(const std::string& id, std::int64_t second = 100,
 class LedgerSessions : public LedgerContract {
  protected:
   void add(const std::string& id, std::int64_t second = 100, const std::string& app = "a") {
-    ASSERT_TRUE(await(ledger().add_session(session_named(id, second, app), kWide, "i1")));
+    ASSERT_TRUE(await(ledger().sessions.add(session_named(id, second, app), kWide)));
   }
-  Session find(const std::string& id) { return await(ledger().load_session(id)).value(); }
+  Session find(const std::string& id) { return await(ledger().sessions.load(id)).value(); }
   bool close(const std::string& id, std::int64_t second,
              std::optional<TimePoint> idle_since = std::nullopt) {
-    return await(ledger().close_session(id, "asked", event_of("close", second), idle_since))
+    return await(ledger().sessions.close(id, "asked", event_of("close", second), idle_since))
         .value();
   }
   // One turn that has begun, said something and ended.
@@ -56,14 +56,14 @@ class LedgerSessions : public LedgerContract {
   }
   Ids audit() {
     Ids lines;
-    for (const AuditRecord& record : await(ledger().session_events({})).value().events) {
+    for (const AuditRecord& record : await(ledger().audit.page({})).value().events) {
       lines.push_back(record.session_id + " " + record.app + " " + record.event.event);
     }
     return lines;
   }
   Ids listed(const SessionFilter& filter) {
     Ids ids;
-    for (const Session& session : await(ledger().sessions(filter)).value().sessions) {
+    for (const Session& session : await(ledger().sessions.page(filter)).value().sessions) {
       ids.push_back(session.id);
     }
     return ids;
@@ -81,7 +81,7 @@ TEST_P(LedgerSessions, ASessionIsReadBackAsItWasAdded) {
   session.effort = "high";
   session.mcp_servers = R"([{"name":"x"}])";
   session.permission_mode = PermissionMode::ask;
-  ASSERT_TRUE(await(ledger().add_session(session, kWide, "i1")));
+  ASSERT_TRUE(await(ledger().sessions.add(session, kWide)));
   const Session read = find("s1");
   EXPECT_EQ(read.id, "s1");
   EXPECT_EQ(read.app, "a");
@@ -103,14 +103,14 @@ TEST_P(LedgerSessions, ASessionIsReadBackAsItWasAdded) {
   EXPECT_EQ(read.permission_mode, PermissionMode::ask);
   EXPECT_TRUE(audit().empty()) << "nobody was told of it yet";
 
-  const Session found = await(ledger().find_session("s1")).value();
+  const Session found = await(ledger().sessions.find("s1")).value();
   EXPECT_EQ(found.model, "opus");
   EXPECT_EQ(found.permission_mode, PermissionMode::ask);
   EXPECT_EQ(found.system, "") << "only its agent needs it";
   EXPECT_EQ(found.mcp_servers, "");
 
   for (const auto& absent :
-       {await(ledger().find_session("s2")), await(ledger().load_session("s2"))}) {
+       {await(ledger().sessions.find("s2")), await(ledger().sessions.load("s2"))}) {
     ASSERT_FALSE(absent);
     EXPECT_EQ(absent.error().kind, Errc::not_found);
     EXPECT_EQ(absent.error().code, "session_not_found");
@@ -120,7 +120,7 @@ TEST_P(LedgerSessions, ASessionIsReadBackAsItWasAdded) {
 TEST_P(LedgerSessions, NoMoreAreOpenThanTheLimitsAllow) {
   open();
   const auto add_to = [&](const std::string& id, const std::string& app, SessionLimits limits) {
-    const auto added = await(ledger().add_session(session_named(id, 100, app), limits, "i1"));
+    const auto added = await(ledger().sessions.add(session_named(id, 100, app), limits));
     return added ? "added" : std::string(added.error().code);
   };
   EXPECT_EQ(add_to("s1", "a", {3, 2}), "added");
@@ -132,12 +132,12 @@ TEST_P(LedgerSessions, NoMoreAreOpenThanTheLimitsAllow) {
   EXPECT_EQ(add_to("s4", "c", {3, 0}), "too_many_sessions");
   EXPECT_EQ(add_to("s4", "c", {3, std::nullopt}), "pool_full");
   EXPECT_TRUE(ledger().is_healthy()) << "a full pool is no illness of the ledger";
-  EXPECT_EQ(await(ledger().open_session_count()), 3);
+  EXPECT_EQ(await(ledger().sessions.count_open()), 3);
 
-  const auto full = await(ledger().add_session(session_named("s4"), {3, {}}, "i1"));
+  const auto full = await(ledger().sessions.add(session_named("s4"), {3, {}}));
   EXPECT_EQ(full.error().kind, Errc::unavailable);
   EXPECT_GT(full.error().retry_after.count(), 0);
-  const auto own = await(ledger().add_session(session_named("s4"), {9, 1}, "i1"));
+  const auto own = await(ledger().sessions.add(session_named("s4"), {9, 1}));
   EXPECT_EQ(own.error().kind, Errc::over_quota);
 
   ASSERT_TRUE(close("s1", 101));
@@ -147,24 +147,25 @@ TEST_P(LedgerSessions, NoMoreAreOpenThanTheLimitsAllow) {
 TEST_P(LedgerSessions, AnAgentIsNotedWhileTheSessionIsOpen) {
   open();
   add("s1");
-  ASSERT_TRUE(
-      await(ledger().note_agent("s1", "agent-1", {4711, 99, "b"}, "i1", event_of("create", 100))));
+  ASSERT_TRUE(await(
+      ledger().sessions.note_agent("s1", "agent-1", {4711, 99, "b"}, event_of("create", 100))));
   EXPECT_EQ(find("s1").agent_session_id, "agent-1");
-  ASSERT_TRUE(await(ledger().forget_process("s1")));
-  ASSERT_TRUE(await(ledger().note_agent("s1", "agent-2", {1, 2, "b"}, "i2", std::nullopt)));
+  ASSERT_TRUE(await(ledger().sessions.forget_process("s1")));
+  ASSERT_TRUE(await(as("i2").sessions.note_agent("s1", "agent-2", {1, 2, "b"}, std::nullopt)));
   EXPECT_EQ(find("s1").agent_session_id, "agent-2");
   EXPECT_EQ(audit(), Ids{"s1 a create"});
 
   ASSERT_TRUE(close("s1", 101));
   for (const char* id : {"s1", "never-there"}) {
-    const auto noted = await(ledger().note_agent(id, "agent-3", {}, "i1", event_of("create", 102)));
+    const auto noted =
+        await(ledger().sessions.note_agent(id, "agent-3", {}, event_of("create", 102)));
     ASSERT_FALSE(noted);
     EXPECT_EQ(noted.error().kind, Errc::gone);
     EXPECT_EQ(noted.error().code, "session_closed");
   }
   EXPECT_EQ(find("s1").agent_session_id, "agent-2");
   EXPECT_EQ(audit(), (Ids{"s1 a close", "s1 a create"}));
-  EXPECT_TRUE(await(ledger().forget_process("never-there")));
+  EXPECT_TRUE(await(ledger().sessions.forget_process("never-there")));
   EXPECT_TRUE(ledger().is_healthy());
 }
 
@@ -172,12 +173,12 @@ TEST_P(LedgerSessions, NothingIsLeftOfADroppedSession) {
   open();
   add("s1");
   add("s2");
-  ASSERT_TRUE(await(ledger().write_session(whole_turn("s1", 1, 200))));
-  ASSERT_TRUE(await(ledger().drop_session("s1")));
-  ASSERT_TRUE(await(ledger().drop_session("s1")));
-  EXPECT_EQ(await(ledger().all_session_ids()).value(), Ids{"s2"});
-  EXPECT_EQ(await(ledger().trim_journal(at_second(999), 10)), 0);
-  EXPECT_EQ(await(ledger().open_session_count()), 1);
+  ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", 1, 200))));
+  ASSERT_TRUE(await(ledger().sessions.drop("s1")));
+  ASSERT_TRUE(await(ledger().sessions.drop("s1")));
+  EXPECT_EQ(await(ledger().sessions.all_ids()).value(), Ids{"s2"});
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(999), 10)), 0);
+  EXPECT_EQ(await(ledger().sessions.count_open()), 1);
 }
 
 TEST_P(LedgerSessions, ASessionIsClosedOnce) {
@@ -189,14 +190,14 @@ TEST_P(LedgerSessions, ASessionIsClosedOnce) {
   EXPECT_EQ(find("s1").closed_at, at_second(200));
   EXPECT_EQ(find("s1").close_reason, "asked");
   EXPECT_EQ(audit(), Ids{"s1 a close"});
-  EXPECT_EQ(await(ledger().open_among({"s1"})).value(), Ids{});
+  EXPECT_EQ(await(ledger().sessions.open_among({"s1"})).value(), Ids{});
 }
 
 TEST_P(LedgerSessions, AnIdleSessionIsClosedOnlyIfNothingHasHappenedSince) {
   open();
   add("s1", 100);
   EXPECT_FALSE(close("s1", 500, at_second(99)));
-  ASSERT_TRUE(await(ledger().write_session(whole_turn("s1", 1, 200))));
+  ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", 1, 200))));
   EXPECT_FALSE(close("s1", 500, at_second(100))) << "a turn has ended at 201";
   EXPECT_FALSE(close("s1", 500, at_second(200)));
   EXPECT_FALSE(find("s1").closed_at);
@@ -215,12 +216,12 @@ TEST_P(LedgerSessions, AWriteMovesTheSessionOn) {
                      .blocks = {},
                      .ends = {},
                      .audit = {}};
-  ASSERT_TRUE(await(ledger().write_session(begun)));
+  ASSERT_TRUE(await(ledger().journal.write(begun)));
   EXPECT_EQ(find("s1").turn_count, 1);
   EXPECT_EQ(find("s1").last_turn_at, at_second(200));
   EXPECT_EQ(find("s1").last_event_id, 0);
 
-  ASSERT_TRUE(await(ledger().write_session(whole_turn("s1", 1, 210))));
+  ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", 1, 210))));
   const Session after = find("s1");
   EXPECT_EQ(after.turn_count, 1);
   EXPECT_EQ(after.last_turn_at, at_second(211));
@@ -228,7 +229,7 @@ TEST_P(LedgerSessions, AWriteMovesTheSessionOn) {
   EXPECT_EQ(after.usage, (Usage{1, 2, 3, 4}));
   EXPECT_EQ(after.cost_usd, 0.25);
 
-  ASSERT_TRUE(await(ledger().write_session(whole_turn("s1", 2, 220))));
+  ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", 2, 220))));
   EXPECT_EQ(find("s1").turn_count, 2);
   EXPECT_EQ(find("s1").usage, (Usage{2, 4, 6, 8}));
   EXPECT_EQ(find("s1").cost_usd, 0.5);
@@ -241,18 +242,18 @@ TEST_P(LedgerSessions, WhatIsNotKnownOfATurnIsNotCounted) {
   SessionWrite write = whole_turn("s1", 1, 200);
   write.ends[0].usage.reset();
   write.ends[0].cost_usd.reset();
-  ASSERT_TRUE(await(ledger().write_session(write)));
+  ASSERT_TRUE(await(ledger().journal.write(write)));
   EXPECT_EQ(find("s1").usage, Usage());
   EXPECT_FALSE(find("s1").cost_usd);
   SessionWrite priced = whole_turn("s1", 2, 300);
   priced.ends[0].cost_usd = 1.5;
-  ASSERT_TRUE(await(ledger().write_session(priced)));
+  ASSERT_TRUE(await(ledger().journal.write(priced)));
   SessionWrite unpriced = whole_turn("s1", 3, 400);
   unpriced.ends[0].cost_usd.reset();
-  ASSERT_TRUE(await(ledger().write_session(unpriced)));
+  ASSERT_TRUE(await(ledger().journal.write(unpriced)));
   SessionWrite absurd = whole_turn("s1", 4, 400);
   absurd.ends[0].cost_usd = std::numeric_limits<double>::infinity();
-  ASSERT_TRUE(await(ledger().write_session(absurd)));
+  ASSERT_TRUE(await(ledger().journal.write(absurd)));
   EXPECT_EQ(find("s1").cost_usd, 1.5);
 }
 
@@ -260,19 +261,19 @@ TEST_P(LedgerSessions, AWriteThatIsRepeatedCountsOnce) {
   open();
   add("s1");
   const SessionWrite write = whole_turn("s1", 1, 200);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(await(ledger().write_session(write)));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(await(ledger().journal.write(write)));
   EXPECT_EQ(find("s1").turn_count, 1);
   EXPECT_EQ(find("s1").usage, (Usage{1, 2, 3, 4}));
   EXPECT_EQ(find("s1").cost_usd, 0.25);
   EXPECT_EQ(audit(), Ids{"s1 a turn"});
-  EXPECT_EQ(await(ledger().trim_journal(at_second(999), 10)), 1);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(999), 10)), 1);
 
   SessionWrite told = whole_turn("s1", 1, 200);
   told.starts.clear();
   told.blocks.clear();
   told.ends.clear();
   told.audit = {event_of("cancel", 300)};
-  ASSERT_TRUE(await(ledger().write_session(told)));
+  ASSERT_TRUE(await(ledger().journal.write(told)));
   EXPECT_EQ(audit(), (Ids{"s1 a cancel", "s1 a turn"})) << "the audit alone is always news";
   EXPECT_EQ(find("s1").last_turn_at, at_second(201));
 }
@@ -280,25 +281,25 @@ TEST_P(LedgerSessions, AWriteThatIsRepeatedCountsOnce) {
 TEST_P(LedgerSessions, ATurnEndsOnceAndTheFirstEndCounts) {
   open();
   add("s1");
-  ASSERT_TRUE(await(ledger().write_session(whole_turn("s1", 1, 200))));
+  ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", 1, 200))));
   SessionWrite again = whole_turn("s1", 1, 300);
   again.starts.clear();
   again.blocks.clear();
   again.ends[0].usage = Usage{1'000, 0, 0, 0};
   again.ends[0].cost_usd = 1'000;
-  ASSERT_TRUE(await(ledger().write_session(again)));
+  ASSERT_TRUE(await(ledger().journal.write(again)));
   EXPECT_EQ(find("s1").usage, (Usage{1, 2, 3, 4}));
   EXPECT_EQ(find("s1").cost_usd, 0.25);
 }
 
 TEST_P(LedgerSessions, NothingIsWrittenForASessionThatIsGone) {
   open();
-  ASSERT_TRUE(await(ledger().write_session(whole_turn("s1", 1, 200))));
+  ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", 1, 200))));
   EXPECT_TRUE(audit().empty());
-  EXPECT_EQ(await(ledger().trim_journal(at_second(999), 10)), 0);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(999), 10)), 0);
   add("s1");
   EXPECT_EQ(find("s1").turn_count, 0);
-  EXPECT_TRUE(await(ledger().unfinished_turns("other", 10)).value().empty());
+  EXPECT_TRUE(await(as("other").journal.unfinished_turns(10)).value().empty());
 }
 
 TEST_P(LedgerSessions, AClosedSessionStillTakesTheEndOfItsTurn) {
@@ -307,13 +308,13 @@ TEST_P(LedgerSessions, AClosedSessionStillTakesTheEndOfItsTurn) {
   SessionWrite begun = whole_turn("s1", 1, 200);
   begun.ends.clear();
   begun.audit.clear();
-  ASSERT_TRUE(await(ledger().write_session(begun)));
+  ASSERT_TRUE(await(ledger().journal.write(begun)));
   ASSERT_TRUE(close("s1", 201));
   SessionWrite ended = whole_turn("s1", 1, 202);
   ended.starts.clear();
   ended.blocks.clear();
-  ASSERT_TRUE(await(ledger().write_session(ended)));
-  EXPECT_TRUE(await(ledger().unfinished_turns("other", 10)).value().empty());
+  ASSERT_TRUE(await(ledger().journal.write(ended)));
+  EXPECT_TRUE(await(as("other").journal.unfinished_turns(10)).value().empty());
   EXPECT_EQ(find("s1").closed_at, at_second(201));
 }
 
@@ -335,7 +336,7 @@ TEST_P(LedgerSessions, SessionsComeNewestFirstInPagesThatLeaveNothingOut) {
       filter.includes_closed = includes_closed;
       Ids seen;
       for (;;) {
-        const SessionPage page = await(ledger().sessions(filter)).value();
+        const SessionPage page = await(ledger().sessions.page(filter)).value();
         ASSERT_LE(page.sessions.size(), static_cast<std::size_t>(limit));
         ASSERT_FALSE(page.sessions.empty());
         for (const Session& session : page.sessions) seen.push_back(session.id);
@@ -382,7 +383,7 @@ TEST_P(LedgerSessions, TheAuditComesNewestFirstInPagesThatLeaveNothingOut) {
                        .blocks = {},
                        .ends = {},
                        .audit = {event_of("n" + std::to_string(i), 1'000 + i / 10)}};
-    ASSERT_TRUE(await(ledger().write_session(write)));
+    ASSERT_TRUE(await(ledger().journal.write(write)));
     expected.insert(expected.begin(), "n" + std::to_string(i));
   }
   for (const std::int64_t limit : {1, 2, 9, 24, 25, 26}) {
@@ -390,7 +391,7 @@ TEST_P(LedgerSessions, TheAuditComesNewestFirstInPagesThatLeaveNothingOut) {
     filter.limit = limit;
     Ids seen;
     for (;;) {
-      const AuditPage page = await(ledger().session_events(filter)).value();
+      const AuditPage page = await(ledger().audit.page(filter)).value();
       ASSERT_FALSE(page.events.empty());
       for (const AuditRecord& record : page.events) seen.push_back(record.event.event);
       if (!page.next_cursor) break;
@@ -400,7 +401,7 @@ TEST_P(LedgerSessions, TheAuditComesNewestFirstInPagesThatLeaveNothingOut) {
   }
   const auto names = [&](const AuditFilter& filter) {
     Ids seen;
-    for (const AuditRecord& record : await(ledger().session_events(filter)).value().events) {
+    for (const AuditRecord& record : await(ledger().audit.page(filter)).value().events) {
       seen.push_back(record.session_id + record.event.event);
     }
     return seen;
@@ -412,7 +413,7 @@ TEST_P(LedgerSessions, TheAuditComesNewestFirstInPagesThatLeaveNothingOut) {
   filter.until = at_second(1'001);
   filter.limit = 2;
   EXPECT_EQ(names(filter), (Ids{"s2n18", "s2n15"}));
-  filter.cursor = await(ledger().session_events(filter)).value().next_cursor;
+  filter.cursor = await(ledger().audit.page(filter)).value().next_cursor;
   EXPECT_EQ(names(filter), Ids{"s2n12"});
 }
 
@@ -421,15 +422,15 @@ TEST_P(LedgerSessions, ACursorThatNoPageHasGivenIsRefused) {
   for (const char* cursor : {"", "x", "12", ".s1", "s1.12", "99999999999999999999.s1"}) {
     SessionFilter filter;
     filter.audit.cursor = cursor;
-    const auto sessions = await(ledger().sessions(filter));
+    const auto sessions = await(ledger().sessions.page(filter));
     ASSERT_FALSE(sessions) << cursor;
     EXPECT_EQ(sessions.error().code, "validation_failed");
-    EXPECT_FALSE(await(ledger().session_events(filter.audit))) << cursor;
+    EXPECT_FALSE(await(ledger().audit.page(filter.audit))) << cursor;
   }
   for (const char* cursor : {"12.s1", "12.7x", "12.99999999999999999999"}) {
     AuditFilter filter;
     filter.cursor = cursor;
-    const auto events = await(ledger().session_events(filter));
+    const auto events = await(ledger().audit.page(filter));
     ASSERT_FALSE(events) << cursor;
     EXPECT_EQ(events.error().fields.at(0).field, "cursor");
   }
@@ -441,9 +442,9 @@ TEST_P(LedgerSessions, ThoseThatAreOpenAreToldFromTheOthers) {
   add("s2");
   add("s3");
   ASSERT_TRUE(close("s2", 101));
-  EXPECT_EQ(await(ledger().open_among({"s3", "never-there", "s2", "s1"})).value(),
+  EXPECT_EQ(await(ledger().sessions.open_among({"s3", "never-there", "s2", "s1"})).value(),
             (Ids{"s3", "s1"}));
-  EXPECT_TRUE(await(ledger().open_among({})).value().empty());
+  EXPECT_TRUE(await(ledger().sessions.open_among({})).value().empty());
 }
 
 TEST_P(LedgerSessions, IdleOnesComeOldestFirst) {
@@ -453,11 +454,11 @@ TEST_P(LedgerSessions, IdleOnesComeOldestFirst) {
   add("woken", 50);
   add("then", 200);
   add("closed", 10);
-  ASSERT_TRUE(await(ledger().write_session(whole_turn("woken", 1, 300))));
+  ASSERT_TRUE(await(ledger().journal.write(whole_turn("woken", 1, 300))));
   ASSERT_TRUE(close("closed", 20));
   const auto idle = [&](std::int64_t last, std::int64_t limit) {
     Ids ids;
-    for (const Session& session : await(ledger().idle_sessions(at_second(last), limit)).value()) {
+    for (const Session& session : await(ledger().sessions.idle(at_second(last), limit)).value()) {
       ids.push_back(session.id + session.app);
     }
     return ids;
@@ -474,9 +475,9 @@ TEST_P(LedgerSessions, ClosedOnesComeOldestFirst) {
   ASSERT_TRUE(close("s1", 300));
   ASSERT_TRUE(close("s2", 200));
   ASSERT_TRUE(close("s3", 400));
-  EXPECT_EQ(await(ledger().closed_sessions(at_second(300), 10)).value(), (Ids{"s2", "s1"}));
-  EXPECT_EQ(await(ledger().closed_sessions(at_second(900), 1)).value(), Ids{"s2"});
-  Ids all = await(ledger().all_session_ids()).value();
+  EXPECT_EQ(await(ledger().sessions.closed(at_second(300), 10)).value(), (Ids{"s2", "s1"}));
+  EXPECT_EQ(await(ledger().sessions.closed(at_second(900), 1)).value(), Ids{"s2"});
+  Ids all = await(ledger().sessions.all_ids()).value();
   std::ranges::sort(all);
   EXPECT_EQ(all, (Ids{"s1", "s2", "s3", "s4"}));
 }
@@ -485,36 +486,36 @@ TEST_P(LedgerSessions, OnlyClosedSessionsAreDeletedAndTheirJournalsInSteps) {
   open();
   add("s1");
   add("other");
-  ASSERT_TRUE(await(ledger().write_session(whole_turn("other", 1, 200))));
+  ASSERT_TRUE(await(ledger().journal.write(whole_turn("other", 1, 200))));
   for (std::int64_t i = 1; i <= 5; ++i) {
-    ASSERT_TRUE(await(ledger().write_session(whole_turn("s1", i, 200 + i))));
+    ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", i, 200 + i))));
   }
   const AuditEvent gone = event_of("hard_delete", 900);
-  EXPECT_EQ(await(ledger().delete_session("s1", gone, 100)), false) << "it is open";
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 100)), false) << "it is open";
   EXPECT_EQ(find("s1").turn_count, 5);
   ASSERT_TRUE(close("s1", 300));
-  EXPECT_EQ(await(ledger().delete_session("s1", gone, 2)), false);
-  EXPECT_EQ(await(ledger().delete_session("s1", gone, 2)), false);
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 2)), false);
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 2)), false);
   EXPECT_EQ(find("s1").closed_at, at_second(300)) << "the row goes last";
   EXPECT_EQ(audit().at(0), "s1 a close");
-  EXPECT_EQ(await(ledger().delete_session("s1", gone, 2)), true);
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 2)), true);
   EXPECT_EQ(audit().at(0), "s1 a hard_delete");
-  EXPECT_FALSE(await(ledger().find_session("s1")));
-  EXPECT_EQ(await(ledger().delete_session("s1", gone, 2)), true);
+  EXPECT_FALSE(await(ledger().sessions.find("s1")));
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 2)), true);
   EXPECT_EQ(std::ranges::count(audit(), "s1 a hard_delete"), 1);
-  EXPECT_EQ(await(ledger().trim_journal(at_second(999), 10)), 1) << "the other's is there";
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(999), 10)), 1) << "the other's is there";
 }
 
 TEST_P(LedgerSessions, JournalsAreTrimmedByAgeOldestFirst) {
   open();
   add("s1");
   for (std::int64_t i = 1; i <= 5; ++i) {
-    ASSERT_TRUE(await(ledger().write_session(whole_turn("s1", i, 200 + i))));
+    ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", i, 200 + i))));
   }
-  EXPECT_EQ(await(ledger().trim_journal(at_second(200), 10)), 0);
-  EXPECT_EQ(await(ledger().trim_journal(at_second(203), 2)), 2);
-  EXPECT_EQ(await(ledger().trim_journal(at_second(203), 2)), 1);
-  EXPECT_EQ(await(ledger().trim_journal(at_second(203), 2)), 0);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(200), 10)), 0);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(203), 2)), 2);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(203), 2)), 1);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(203), 2)), 0);
   EXPECT_EQ(find("s1").last_event_id, 54) << "numbers are never used again";
   EXPECT_EQ(find("s1").turn_count, 5);
 }
@@ -523,19 +524,21 @@ TEST_P(LedgerSessions, AJournalStampedByAClockThatWasSetBackLosesItsOldestFirst)
   open();
   for (const char* id : {"s1", "s2"}) add(id);
   const auto write = [&](const char* id, std::int64_t turn, std::int64_t second) {
-    ASSERT_TRUE(await(ledger().write_session(whole_turn(id, turn, second))));
+    ASSERT_TRUE(await(ledger().journal.write(whole_turn(id, turn, second))));
   };
   write("s1", 1, 500);
   write("s1", 2, 100);
   for (std::int64_t i = 1; i <= 3; ++i) write("s2", i, 100);
-  EXPECT_EQ(await(ledger().trim_journal(at_second(200), 2)), 2) << "of the second, in its order";
-  const auto left = await(ledger().journal("s2", 0, 1'000'000)).value();
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(200), 2)), 2)
+      << "of the second, in its order";
+  const auto left = await(ledger().journal.page("s2", 0, 1'000'000)).value();
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].turn_index, 3);
-  EXPECT_EQ(await(ledger().trim_journal(at_second(200), 10)), 1);
-  EXPECT_EQ(await(ledger().trim_journal(at_second(200), 10)), 0) << "the first waits for its first";
-  EXPECT_EQ(await(ledger().journal("s1", 0, 1'000'000)).value().size(), 2U);
-  EXPECT_EQ(await(ledger().trim_journal(at_second(500), 10)), 2);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(200), 10)), 1);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(200), 10)), 0)
+      << "the first waits for its first";
+  EXPECT_EQ(await(ledger().journal.page("s1", 0, 1'000'000)).value().size(), 2U);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(500), 10)), 2);
 }
 
 TEST_P(LedgerSessions, LargeJournalsAreTrimmedToTheirLimit) {
@@ -545,20 +548,21 @@ TEST_P(LedgerSessions, LargeJournalsAreTrimmedToTheirLimit) {
     for (std::int64_t i = 1; i <= count; ++i) {
       SessionWrite write = whole_turn(id, i, 200 + i);
       write.blocks[0].lines = std::string(100, 'x');
-      ASSERT_TRUE(await(ledger().write_session(write)));
+      ASSERT_TRUE(await(ledger().journal.write(write)));
     }
   };
   fill("large", 6);
   fill("larger", 8);
   fill("small", 4);
-  EXPECT_EQ(await(ledger().trim_large_journals(400, 3)), 3);
-  EXPECT_EQ(await(ledger().trim_large_journals(400, 100)), 3);
-  EXPECT_EQ(await(ledger().trim_large_journals(400, 100)), 0);
-  EXPECT_EQ(await(ledger().trim_large_journals(399, 100)), 3) << "one of each";
-  EXPECT_EQ(await(ledger().trim_journal(at_second(203), 100)), 2) << "of the small one: 2 and 3";
-  EXPECT_EQ(await(ledger().trim_large_journals(300, 100)), 0);
-  EXPECT_EQ(await(ledger().trim_large_journals(100, 100)), 4) << "2 + 2 + 0";
-  EXPECT_EQ(await(ledger().trim_journal(at_second(999), 100)), 3);
+  EXPECT_EQ(await(ledger().journal.trim_large(400, 3)), 3);
+  EXPECT_EQ(await(ledger().journal.trim_large(400, 100)), 3);
+  EXPECT_EQ(await(ledger().journal.trim_large(400, 100)), 0);
+  EXPECT_EQ(await(ledger().journal.trim_large(399, 100)), 3) << "one of each";
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(203), 100)), 2)
+      << "of the small one: 2 and 3";
+  EXPECT_EQ(await(ledger().journal.trim_large(300, 100)), 0);
+  EXPECT_EQ(await(ledger().journal.trim_large(100, 100)), 4) << "2 + 2 + 0";
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(999), 100)), 3);
 }
 
 TEST_P(LedgerSessions, AJournalBeyondTheIndexedSizeIsTrimmedToo) {
@@ -569,44 +573,44 @@ TEST_P(LedgerSessions, AJournalBeyondTheIndexedSizeIsTrimmedToo) {
     for (std::int64_t i = 1; i <= (id == std::string("s1") ? 4 : 2); ++i) {
       SessionWrite write = whole_turn(id, i, 200 + i);
       write.blocks[0].lines = std::string(1'000'000, 'x');
-      ASSERT_TRUE(await(ledger().write_session(write)));
+      ASSERT_TRUE(await(ledger().journal.write(write)));
     }
   }
-  EXPECT_EQ(await(ledger().trim_large_journals(2'000'000, 100)), 2);
-  EXPECT_EQ(await(ledger().trim_large_journals(2'000'000, 100)), 0);
+  EXPECT_EQ(await(ledger().journal.trim_large(2'000'000, 100)), 2);
+  EXPECT_EQ(await(ledger().journal.trim_large(2'000'000, 100)), 0);
 }
 
 TEST_P(LedgerSessions, TurnsOfEarlierLivesAreFoundUntilTheyEnd) {
   open();
   add("s1");
-  ASSERT_TRUE(await(ledger().add_session(session_named("s2"), kWide, "i2")));
+  ASSERT_TRUE(await(as("i2").sessions.add(session_named("s2"), kWide)));
   SessionWrite done = whole_turn("s1", 1, 200);
-  ASSERT_TRUE(await(ledger().write_session(done)));
+  ASSERT_TRUE(await(ledger().journal.write(done)));
   SessionWrite begun = whole_turn("s1", 2, 210);
   begun.ends.clear();
-  ASSERT_TRUE(await(ledger().write_session(begun)));
+  ASSERT_TRUE(await(ledger().journal.write(begun)));
   SessionWrite ours = whole_turn("s2", 1, 205);
   ours.ends.clear();
-  ASSERT_TRUE(await(ledger().write_session(ours)));
+  ASSERT_TRUE(await(ledger().journal.write(ours)));
 
-  EXPECT_TRUE(await(ledger().unfinished_turns("i1", 10)).value().size() == 1) << "that of i2";
-  const auto found = await(ledger().unfinished_turns("i2", 10)).value();
+  EXPECT_TRUE(await(ledger().journal.unfinished_turns(10)).value().size() == 1) << "that of i2";
+  const auto found = await(as("i2").journal.unfinished_turns(10)).value();
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].session_id, "s1");
   EXPECT_EQ(found[0].app, "a");
   EXPECT_EQ(found[0].index, 2);
   EXPECT_EQ(found[0].last_event_id, 24);
   EXPECT_EQ(found[0].started_at, at_second(210));
-  EXPECT_EQ(await(ledger().unfinished_turns("i3", 10)).value().size(), 2u);
-  EXPECT_EQ(await(ledger().unfinished_turns("i3", 1)).value().at(0).session_id, "s2")
+  EXPECT_EQ(await(as("i3").journal.unfinished_turns(10)).value().size(), 2u);
+  EXPECT_EQ(await(as("i3").journal.unfinished_turns(1)).value().at(0).session_id, "s2")
       << "the oldest first";
 
   SessionWrite ended = whole_turn("s1", 2, 300);
   ended.starts.clear();
   ended.blocks.clear();
   ended.ends[0].state = "interrupted";
-  ASSERT_TRUE(await(ledger().write_session(ended)));
-  EXPECT_TRUE(await(ledger().unfinished_turns("i2", 10)).value().empty());
+  ASSERT_TRUE(await(ledger().journal.write(ended)));
+  EXPECT_TRUE(await(as("i2").journal.unfinished_turns(10)).value().empty());
 }
 
 TEST_P(LedgerSessions, ANewLifeTakesOverWhatWasAnsweredAndNothingElse) {
@@ -614,16 +618,16 @@ TEST_P(LedgerSessions, ANewLifeTakesOverWhatWasAnsweredAndNothingElse) {
       "INSERT INTO sessions (session_id, app_name, agent, created_at) "
       "VALUES ('by-another-program', 'a', 'demo', 1);");
   add("answered");
-  ASSERT_TRUE(await(ledger().note_agent("answered", "agent-1", {1, 2, "b"}, "i1", {})));
+  ASSERT_TRUE(await(ledger().sessions.note_agent("answered", "agent-1", {1, 2, "b"}, {})));
   add("answered-without-id");
-  ASSERT_TRUE(await(ledger().note_agent("answered-without-id", "", {1, 2, "b"}, "i1", {})));
+  ASSERT_TRUE(await(ledger().sessions.note_agent("answered-without-id", "", {1, 2, "b"}, {})));
   add("never-answered");
   add("closed");
   ASSERT_TRUE(close("closed", 200));
-  ASSERT_TRUE(await(ledger().add_session(session_named("ours"), kWide, "i2")));
-  EXPECT_EQ(await(ledger().adopt_sessions("i2")), 1);
-  EXPECT_EQ(await(ledger().adopt_sessions("i2")), 0);
-  Ids all = await(ledger().all_session_ids()).value();
+  ASSERT_TRUE(await(as("i2").sessions.add(session_named("ours"), kWide)));
+  EXPECT_EQ(await(as("i2").sessions.adopt_left()), 1);
+  EXPECT_EQ(await(as("i2").sessions.adopt_left()), 0);
+  Ids all = await(ledger().sessions.all_ids()).value();
   std::ranges::sort(all);
   EXPECT_EQ(all, (Ids{"answered", "answered-without-id", "by-another-program", "closed", "ours"}));
   EXPECT_EQ(find("answered").agent_session_id, "agent-1");
@@ -643,32 +647,37 @@ TEST_P(LedgerSessions, TheProcessesOfAnEarlierLifeAreKnownUntilTheirRowsAreClose
                           process_start, process_boot_id, instance_id) VALUES
       ('closed by another program', 'a', 'demo', 1, 2, 12, 120, 'boot', 'i1');)");
   add("lives");
-  ASSERT_TRUE(await(ledger().note_agent("lives", "x", {13, 130, "boot"}, "i1", {})));
+  ASSERT_TRUE(await(ledger().sessions.note_agent("lives", "x", {13, 130, "boot"}, {})));
   add("sleeps");
-  ASSERT_TRUE(await(ledger().note_agent("sleeps", "x", {14, 140, "boot"}, "i1", {})));
-  ASSERT_TRUE(await(ledger().forget_process("sleeps")));
+  ASSERT_TRUE(await(ledger().sessions.note_agent("sleeps", "x", {14, 140, "boot"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.forget_process("sleeps")));
+  const auto left = [&](const char* id, std::int64_t limit) {
+    std::vector<ProcessMark> marks = await(as(id).runs.left_processes(limit)).value();
+    const auto of_sessions = await(as(id).sessions.left_processes(limit)).value();
+    marks.insert(marks.end(), of_sessions.begin(), of_sessions.end());
+    return marks;
+  };
   std::vector<std::int64_t> pids;
-  for (const ProcessMark& mark : await(ledger().left_processes("i2", 100)).value()) {
+  for (const ProcessMark& mark : left("i2", 100)) {
     EXPECT_EQ(mark.start_time, 10 * mark.pid);
     EXPECT_EQ(mark.boot_id, "boot");
     pids.push_back(mark.pid);
   }
-  std::ranges::sort(pids);
-  EXPECT_EQ(pids, (std::vector<std::int64_t>{7, 8, 12, 13}));
-  EXPECT_EQ(await(ledger().left_processes("i2", 2)).value().size(), 2u);
-  ASSERT_TRUE(await(ledger().interrupt_runs("i2", at_second(50))));
-  ASSERT_TRUE(await(ledger().adopt_sessions("i2")));
-  EXPECT_TRUE(await(ledger().left_processes("i3", 100)).value().size() == 1) << "that of i2";
+  EXPECT_EQ(pids, (std::vector<std::int64_t>{7, 8, 12, 13})) << "the oldest first";
+  EXPECT_EQ(left("i2", 1).size(), 2u) << "one of each";
+  ASSERT_TRUE(await(as("i2").runs.interrupt_left(at_second(50))));
+  ASSERT_TRUE(await(as("i2").sessions.adopt_left()));
+  EXPECT_EQ(left("i3", 100).size(), 1u) << "that of i2";
 }
 
 TEST_P(LedgerSessions, RemovingAnAppClosesItsSessionsInTheAuditToo) {
   open();
-  ASSERT_TRUE(await(ledger().add_app(app_named("a"))));
+  ASSERT_TRUE(await(ledger().apps.add(app_named("a"))));
   add("s1");
   add("s2");
   add("s3", 100, "b");
   ASSERT_TRUE(close("s2", 150));
-  ASSERT_TRUE(await(ledger().remove_app("a", at_second(200))));
+  ASSERT_TRUE(await(ledger().apps.remove("a", at_second(200))));
   EXPECT_EQ(find("s1").closed_at, at_second(200));
   EXPECT_EQ(find("s1").close_reason, "token_revoked");
   EXPECT_EQ(find("s2").closed_at, at_second(150));
@@ -698,7 +707,7 @@ TEST_P(LedgerSessions, NonsenseOfAnotherProgramIsReadAsHarmlessValues) {
   filter.audit.limit = 1;
   Ids seen;
   for (int i = 0; i < 5; ++i) {
-    const SessionPage page = await(ledger().sessions(filter)).value();
+    const SessionPage page = await(ledger().sessions.page(filter)).value();
     ASSERT_EQ(page.sessions.size(), 1u);
     seen.push_back(page.sessions[0].id);
     filter.audit.cursor = page.next_cursor;
@@ -732,10 +741,10 @@ TEST_P(LedgerSessions, NonsenseOfAnotherProgramIsReadAsHarmlessValues) {
   EXPECT_EQ(find("s5").mcp_servers, "[{}]");
 
   EXPECT_EQ(audit(), (Ids{"s1 a later", "s1  7", "s1 a create"}));
-  EXPECT_EQ(await(ledger().session_events({})).value().events.at(1).event.meta, "{}");
-  EXPECT_EQ(await(ledger().open_among({"s1", "s2", "s3"})).value(), Ids{"s1"});
-  EXPECT_TRUE(await(ledger().idle_sessions(at_second(1'000), 10)));
-  EXPECT_TRUE(await(ledger().closed_sessions(at_second(1'000), 10)));
+  EXPECT_EQ(await(ledger().audit.page({})).value().events.at(1).event.meta, "{}");
+  EXPECT_EQ(await(ledger().sessions.open_among({"s1", "s2", "s3"})).value(), Ids{"s1"});
+  EXPECT_TRUE(await(ledger().sessions.idle(at_second(1'000), 10)));
+  EXPECT_TRUE(await(ledger().sessions.closed(at_second(1'000), 10)));
 }
 
 TEST_P(LedgerSessions, ATurnPutsNumbersWhereAnotherProgramHasPutNone) {
@@ -743,15 +752,15 @@ TEST_P(LedgerSessions, ATurnPutsNumbersWhereAnotherProgramHasPutNone) {
     INSERT INTO sessions (session_id, app_name, agent, created_at, last_turn_at, turn_count,
         last_event_id, input_tokens, cost_usd, journal_bytes) VALUES
       ('s1', 'a', 'demo', 5, 'long ago', 'many', 'lots', 'some', 'dear', 'heavy');)");
-  EXPECT_EQ(await(ledger().trim_large_journals(1'000, 10)), 0) << "there is nothing to trim";
-  ASSERT_TRUE(await(ledger().write_session(whole_turn("s1", 1, 200))));
+  EXPECT_EQ(await(ledger().journal.trim_large(1'000, 10)), 0) << "there is nothing to trim";
+  ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", 1, 200))));
   const Session session = find("s1");
   EXPECT_EQ(session.turn_count, 1);
   EXPECT_EQ(session.last_event_id, 14);
   EXPECT_EQ(session.last_turn_at, at_second(201));
   EXPECT_EQ(session.usage.input_tokens, 1);
   EXPECT_EQ(session.cost_usd, 0.25);
-  EXPECT_EQ(await(ledger().trim_large_journals(5, 10)), 1);
+  EXPECT_EQ(await(ledger().journal.trim_large(5, 10)), 1);
 }
 
 TEST_P(LedgerSessions, NonsenseInTurnsAndJournalStopsNobody) {
@@ -764,14 +773,14 @@ TEST_P(LedgerSessions, NonsenseInTurnsAndJournalStopsNobody) {
     INSERT INTO journal (session_id, first_event_id, last_event_id, turn_index, at, bytes, events)
       VALUES ('s1', 'x', 'y', 'z', 3, 'much', 7), ('s1', 1, 1, 1, 'then', -5, ''),
              ('gone', 1, 1, 1, 3, 10, '');)");
-  const auto turns = await(ledger().unfinished_turns("i1", 10)).value();
+  const auto turns = await(ledger().journal.unfinished_turns(10)).value();
   ASSERT_EQ(turns.size(), 1u) << "those that could be ended, and have a session";
   EXPECT_EQ(turns[0].index, 4);
-  EXPECT_EQ(await(ledger().trim_large_journals(2'000'000, 10)), 2);
-  EXPECT_EQ(await(ledger().trim_large_journals(2'000'000, 10)), 0);
-  EXPECT_EQ(await(ledger().trim_journal(at_second(100), 10)), 1);
-  EXPECT_EQ(await(ledger().delete_session("s1", event_of("hard_delete", 9), 10)), true);
-  EXPECT_EQ(await(ledger().adopt_sessions("i1")), 0);
+  EXPECT_EQ(await(ledger().journal.trim_large(2'000'000, 10)), 2);
+  EXPECT_EQ(await(ledger().journal.trim_large(2'000'000, 10)), 0);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(100), 10)), 1);
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", event_of("hard_delete", 9), 10)), true);
+  EXPECT_EQ(await(ledger().sessions.adopt_left()), 0);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ class SqliteCopy : public ::testing::Test {
   SqliteCopy() {
     EXPECT_TRUE(house_.open(dir_.file("l.db")));
     for (const char* name : {"a", "b"}) {
-      EXPECT_TRUE(house_.await(house_.ledger->add_app(app_named(name))));
+      EXPECT_TRUE(house_.await(house_.ledger->apps.add(app_named(name))));
     }
     auto driver = SqliteDriver::open_to_read(dir_.file("l.db"), {});
     EXPECT_TRUE(driver);
@@ -48,7 +48,7 @@ TEST_F(SqliteCopy, IsOneStateHoweverMuchIsWrittenMeanwhile) {
   int steps = 0;
   const auto copied = source_->copy_into(target(), [&] {
     ++steps;
-    EXPECT_TRUE(house_.await(house_.ledger->add_app(app_named("c" + std::to_string(steps)))));
+    EXPECT_TRUE(house_.await(house_.ledger->apps.add(app_named("c" + std::to_string(steps)))));
     return false;
   });
   ASSERT_TRUE(copied) << copied.error().message;

@@ -37,7 +37,7 @@ void make_ledger(const std::string& path, int apps = 0) {
   LedgerHouse house;
   ASSERT_TRUE(house.open(path));
   for (int i = 0; i < apps; ++i) {
-    ASSERT_TRUE(house.await(house.ledger->add_app(app_named("app" + std::to_string(i)))));
+    ASSERT_TRUE(house.await(house.ledger->apps.add(app_named("app" + std::to_string(i)))));
   }
 }
 
@@ -47,7 +47,7 @@ TEST(SqliteStart, MakesAFileThatOnlyItsOwnerReads) {
   LedgerHouse house;
   ASSERT_TRUE(house.open(dir.file("l.db")));
   umask(before);
-  ASSERT_TRUE(house.await(house.ledger->beat("i1", at_second(1))));
+  ASSERT_TRUE(house.await(house.ledger->instances.beat(at_second(1))));
   for (const char* name : {"l.db", "l.db-wal", "l.db-shm"}) {
     struct stat status{};
     ASSERT_EQ(stat(dir.file(name).c_str(), &status), 0) << name;
@@ -62,7 +62,7 @@ TEST(SqliteStart, OpensAgainWhatItClosedAndMigratesOnce) {
       << "the log is copied back at the end";
   LedgerHouse house;
   ASSERT_TRUE(house.open(dir.file("l.db")));
-  EXPECT_EQ(house.await(house.ledger->apps()).value().apps.size(), 3u);
+  EXPECT_EQ(house.await(house.ledger->apps.list()).value().apps.size(), 3u);
   OtherProgram other(dir.file("l.db"));
   EXPECT_EQ(
       other.ask("SELECT COUNT(*), MAX(number) FROM schema_migrations"),
@@ -132,7 +132,7 @@ TEST(SqliteStart, RefusesOtherKindsOfDatabase) {
   LedgerHouse house;
   for (const char* url : {"postgresql://db/x", "postgres://db/x", "mysql:x", "", "l.db"}) {
     const auto opened =
-        open_ledger(house.io.get_executor(), url, house.log, house.metrics, LedgerOptions{});
+        open_ledger(house.io.get_executor(), url, "i1", house.log, house.metrics, LedgerOptions{});
     ASSERT_FALSE(opened) << url;
     EXPECT_EQ(opened.error().kind, Errc::invalid) << url;
   }
@@ -229,7 +229,7 @@ std::string live_through_a_full_disk(const TempDir& dir) {
   int kept = 0;
   Result<void> added;
   while (kept < 100'000) {
-    added = house.await(house.ledger->add_app(app_named("app" + std::to_string(kept))));
+    added = house.await(house.ledger->apps.add(app_named("app" + std::to_string(kept))));
     if (!added) break;
     ++kept;
   }
@@ -241,10 +241,10 @@ std::string live_through_a_full_disk(const TempDir& dir) {
     return full;
   }
   std::filesystem::remove(dir.file("filler"));
-  const auto beat = house.await(house.ledger->beat("i1", at_second(1)));
+  const auto beat = house.await(house.ledger->instances.beat(at_second(1)));
   if (!beat) return "does not recover: " + beat.error().detail;
   if (!house.ledger->is_healthy()) return "not healthy again";
-  const auto list = house.await(house.ledger->apps());
+  const auto list = house.await(house.ledger->apps.list());
   if (!list || list->apps.size() != static_cast<std::size_t>(kept)) return "not what was answered";
   return "lived";
 }
@@ -268,7 +268,7 @@ TEST(SqliteFaults, DamageInTheMiddleIsAClearErrorOfTheCallThatMeetsIt) {
   }
   LedgerHouse house;
   ASSERT_TRUE(house.open(path));
-  const auto list = house.await(house.ledger->apps());
+  const auto list = house.await(house.ledger->apps.list());
   ASSERT_FALSE(list);
   EXPECT_EQ(list.error().kind, Errc::unavailable);
   EXPECT_EQ(list.error().code, "ledger_unavailable");
@@ -282,16 +282,16 @@ TEST(SqliteFaults, AFileThatIsTakenAwayIsNoticedAndAcceptedWhenItIsBack) {
   LedgerHouse house;
   ASSERT_TRUE(house.open(dir.file("l.db")));
   std::filesystem::rename(dir.file("l.db"), dir.file("away.db"));
-  const auto beat = house.await(house.ledger->beat("i1", at_second(1)));
+  const auto beat = house.await(house.ledger->instances.beat(at_second(1)));
   ASSERT_FALSE(beat);
   EXPECT_EQ(beat.error().kind, Errc::unavailable);
   EXPECT_NE(beat.error().detail.find("was moved, deleted or replaced"), std::string::npos);
-  EXPECT_FALSE(house.await(house.ledger->apps())) << "a stale answer is no answer";
+  EXPECT_FALSE(house.await(house.ledger->apps.list())) << "a stale answer is no answer";
   EXPECT_FALSE(house.ledger->is_healthy());
 
   std::filesystem::rename(dir.file("away.db"), dir.file("l.db"));
-  EXPECT_TRUE(house.await(house.ledger->beat("i1", at_second(2))));
-  EXPECT_TRUE(house.await(house.ledger->apps()));
+  EXPECT_TRUE(house.await(house.ledger->instances.beat(at_second(2))));
+  EXPECT_TRUE(house.await(house.ledger->apps.list()));
   EXPECT_TRUE(house.ledger->is_healthy());
 }
 
@@ -300,14 +300,14 @@ TEST(SqliteFaults, ClosingAReplacedLedgerLeavesTheNewFileAlone) {
   make_ledger(dir.file("new.db"), 1);
   LedgerHouse house;
   ASSERT_TRUE(house.open(dir.file("l.db")));
-  ASSERT_TRUE(house.await(house.ledger->beat("i1", at_second(1))));
+  ASSERT_TRUE(house.await(house.ledger->instances.beat(at_second(1))));
   for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(dir.file("l.db") + end);
   std::filesystem::rename(dir.file("new.db"), dir.file("l.db"));
   OtherProgram other(dir.file("l.db"));
   other.run("UPDATE tokens SET max_runs = 5");
   ASSERT_TRUE(std::filesystem::exists(dir.file("l.db-wal")));
 
-  EXPECT_FALSE(house.await(house.ledger->beat("i1", at_second(2))));
+  EXPECT_FALSE(house.await(house.ledger->instances.beat(at_second(2))));
   house.ledger.reset();
   EXPECT_TRUE(std::filesystem::exists(dir.file("l.db-wal")));
   EXPECT_EQ(OtherProgram(dir.file("l.db")).ask("SELECT max_runs FROM tokens"), "5");
@@ -321,7 +321,7 @@ TEST(SqliteNeighbours, AWriteWaitsForAnotherProgramsLock) {
   other.run("BEGIN IMMEDIATE");
   int kept = 0;
   int refused = 0;
-  boost::asio::co_spawn(house.io, house.ledger->beat("i1", at_second(1)),
+  boost::asio::co_spawn(house.io, house.ledger->instances.beat(at_second(1)),
                         [&](std::exception_ptr, Result<void> beat) { beat ? ++kept : ++refused; });
   house.io.run_for(50ms);
   EXPECT_EQ(kept + refused, 0) << "not while the lock is held";
@@ -338,15 +338,15 @@ TEST(SqliteNeighbours, AWriteGivesUpAfterItsLimitWhileReadsGoOn) {
   ASSERT_TRUE(house.open(dir.file("l.db"), options));
   OtherProgram other(dir.file("l.db"));
   other.run("BEGIN IMMEDIATE");
-  const auto beat = house.await(house.ledger->beat("i1", at_second(1)));
+  const auto beat = house.await(house.ledger->instances.beat(at_second(1)));
   ASSERT_FALSE(beat);
   EXPECT_EQ(beat.error().kind, Errc::unavailable);
   EXPECT_TRUE(beat.error().detail.starts_with("another program holds its lock"))
       << beat.error().detail;
   EXPECT_FALSE(house.ledger->is_healthy());
-  EXPECT_TRUE(house.await(house.ledger->apps()));
+  EXPECT_TRUE(house.await(house.ledger->apps.list()));
   other.run("COMMIT");
-  EXPECT_TRUE(house.await(house.ledger->beat("i1", at_second(2))));
+  EXPECT_TRUE(house.await(house.ledger->instances.beat(at_second(2))));
   EXPECT_TRUE(house.ledger->is_healthy());
 }
 
@@ -354,13 +354,13 @@ TEST(SqliteNeighbours, WhatAnotherProgramChangesIsMarkedAndRead) {
   const TempDir dir;
   LedgerHouse house;
   ASSERT_TRUE(house.open(dir.file("l.db")));
-  ASSERT_TRUE(house.await(house.ledger->add_app(app_named("a"))));
+  ASSERT_TRUE(house.await(house.ledger->apps.add(app_named("a"))));
   const auto before = house.await(house.ledger->foreign_change_mark()).value();
   EXPECT_EQ(house.await(house.ledger->foreign_change_mark()).value(), before);
   OtherProgram other(dir.file("l.db"));
   other.run("DELETE FROM tokens");
   EXPECT_NE(house.await(house.ledger->foreign_change_mark()).value(), before);
-  EXPECT_TRUE(house.await(house.ledger->apps()).value().apps.empty());
+  EXPECT_TRUE(house.await(house.ledger->apps.list()).value().apps.empty());
 }
 
 TEST(SqliteNeighbours, ReadTheRowsAsTheContractHasThem) {
@@ -369,7 +369,7 @@ TEST(SqliteNeighbours, ReadTheRowsAsTheContractHasThem) {
   ASSERT_TRUE(house.open(dir.file("l.db")));
   App app = app_named("a");
   app.ip_cidrs = {Cidr::parse("10.0.0.0/8").value(), Cidr::parse("192.0.2.1").value()};
-  ASSERT_TRUE(house.await(house.ledger->add_app(app)));
+  ASSERT_TRUE(house.await(house.ledger->apps.add(app)));
   OtherProgram other(dir.file("l.db"));
   EXPECT_EQ(other.ask("SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, "
                       "created_at, last_used_at FROM tokens"),
@@ -380,16 +380,15 @@ TEST(SqliteNeighbours, ReadTheRowsAsTheContractHasThem) {
       "INSERT INTO sessions (session_id, app_name, agent, created_at, closed_at, close_reason) "
       "VALUES ('s1', 'a', 'demo', 1, NULL, NULL), ('s2', 'a', 'demo', 2, 9, 'asked'), "
       "('s3', 'b', 'demo', 3, NULL, NULL)");
-  ASSERT_TRUE(house.await(house.ledger->remove_app("a", at_second(20))));
+  ASSERT_TRUE(house.await(house.ledger->apps.remove("a", at_second(20))));
   EXPECT_EQ(other.ask("SELECT session_id, closed_at, close_reason FROM sessions ORDER BY 1"),
             "s1|20|token_revoked\ns2|9|asked\ns3|NULL|NULL");
   EXPECT_EQ(other.ask("SELECT session_id, app_name, event, at, meta FROM session_events"),
             "s1|a|close|20|{\"reason\":\"token_revoked\"}");
 
-  const Instance instance{"i1", "0.1.0", 42, at_second(100)};
-  ASSERT_TRUE(house.await(house.ledger->begin_instance(instance)));
-  ASSERT_TRUE(house.await(house.ledger->beat("i1", at_second(101))));
-  ASSERT_TRUE(house.await(house.ledger->end_instance("i1", at_second(102))));
+  ASSERT_TRUE(house.await(house.ledger->instances.begin("0.1.0", 42, at_second(100))));
+  ASSERT_TRUE(house.await(house.ledger->instances.beat(at_second(101))));
+  ASSERT_TRUE(house.await(house.ledger->instances.end(at_second(102))));
   EXPECT_EQ(other.ask("SELECT * FROM instances"), "i1|0.1.0|42|100|102|1|102");
 }
 
@@ -401,7 +400,7 @@ TEST(SqliteCommits, WritesThatWaitTogetherAreCommittedTogether) {
   other.run("BEGIN IMMEDIATE");
   int kept = 0;
   for (int i = 0; i < 200; ++i) {
-    boost::asio::co_spawn(house.io, house.ledger->add_app(app_named("app" + std::to_string(i))),
+    boost::asio::co_spawn(house.io, house.ledger->apps.add(app_named("app" + std::to_string(i))),
                           [&](std::exception_ptr, Result<void> added) { kept += added ? 1 : 0; });
   }
   house.io.poll();
@@ -416,7 +415,7 @@ Task<void> add_apps_for_ever(Ledger* ledger, int writer, int pipe_end) {
   for (int i = 0;; ++i) {
     const std::string name = "w" + std::to_string(writer) + "-" + std::to_string(i);
     App app = app_named(name);
-    const auto added = co_await ledger->add_app(std::move(app));
+    const auto added = co_await ledger->apps.add(std::move(app));
     const std::string line = name + "\n";
     if (!added || write(pipe_end, line.data(), line.size()) < 0) _exit(1);
   }
@@ -453,7 +452,7 @@ TEST(SqliteCommits, WhatWasAnsweredIsThereAfterAKill) {
   LedgerHouse house;
   ASSERT_TRUE(house.open(dir.file("l.db")));
   std::set<std::string> kept;
-  for (const App& app : house.await(house.ledger->apps()).value().apps) kept.insert(app.name);
+  for (const App& app : house.await(house.ledger->apps.list()).value().apps) kept.insert(app.name);
   std::istringstream lines(answered);
   for (std::string name; std::getline(lines, name);) EXPECT_TRUE(kept.contains(name)) << name;
 }
@@ -463,7 +462,7 @@ TEST(SqliteCommits, TheDestructorLeavesAllThatWasQueuedInTheFile) {
   LedgerHouse house;
   ASSERT_TRUE(house.open(dir.file("l.db")));
   for (int i = 0; i < 100; ++i) {
-    boost::asio::co_spawn(house.io, house.ledger->add_app(app_named("app" + std::to_string(i))),
+    boost::asio::co_spawn(house.io, house.ledger->apps.add(app_named("app" + std::to_string(i))),
                           [](std::exception_ptr, Result<void> added) { EXPECT_TRUE(added); });
   }
   house.io.poll();
@@ -480,7 +479,7 @@ TEST(SqliteCommits, TheLogStaysBoundedUnderLoad) {
   options.sqlite.wal_pages_idle_max = 1'000'000;
   ASSERT_TRUE(house.open(dir.file("l.db"), options));
   for (int i = 0; i < 500; ++i) {
-    ASSERT_TRUE(house.await(house.ledger->beat("i1", at_second(i))));
+    ASSERT_TRUE(house.await(house.ledger->instances.beat(at_second(i))));
   }
   EXPECT_LT(std::filesystem::file_size(dir.file("l.db-wal")), 2 * 64 * 4'200u);
 }
@@ -491,14 +490,14 @@ TEST(SqliteRuns, TheProcessMarkIsThereWhileTheRunLives) {
   ASSERT_TRUE(house.open(dir.file("l.db")));
   OtherProgram other(dir.file("l.db"));
   for (const char* id : {"settled", "cut-off"}) {
-    ASSERT_TRUE(house.await(house.ledger->add_run({.id = id,
-                                                   .app = "a",
-                                                   .agent = "demo",
-                                                   .model = "m",
-                                                   .prompt_bytes = 5,
-                                                   .started_at = at_second(100),
-                                                   .instance_id = "old"},
-                                                  {4711, 99, "boot"})));
+    ASSERT_TRUE(house.await(house.ledger->runs.add({.id = id,
+                                                    .app = "a",
+                                                    .agent = "demo",
+                                                    .model = "m",
+                                                    .prompt_bytes = 5,
+                                                    .started_at = at_second(100),
+                                                    .instance_id = "old"},
+                                                   {4711, 99, "boot"})));
   }
   const std::string marks =
       "SELECT run_id, state, process_pid, process_start, process_boot_id FROM runs ORDER BY 1";
@@ -506,8 +505,8 @@ TEST(SqliteRuns, TheProcessMarkIsThereWhileTheRunLives) {
   RunEnd end;
   end.run_id = "settled";
   end.state = "succeeded";
-  ASSERT_TRUE(house.await(house.ledger->settle_run(end)));
-  EXPECT_EQ(house.await(house.ledger->interrupt_runs("new", at_second(200))), 1);
+  ASSERT_TRUE(house.await(house.ledger->runs.settle(end)));
+  EXPECT_EQ(house.await(house.as("new").runs.interrupt_left(at_second(200))), 1);
   EXPECT_EQ(other.ask(marks),
             "cut-off|interrupted|NULL|NULL|NULL\nsettled|succeeded|NULL|NULL|NULL");
 }

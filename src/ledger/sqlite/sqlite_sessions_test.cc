@@ -20,13 +20,14 @@ class SqliteSessions : public ::testing::Test {
     return house_.await(std::move(call));
   }
   Ledger& ledger() { return *house_.ledger; }
+  RowsOfAnother as(const std::string& instance_id) { return house_.as(instance_id); }
   void add(const std::string& id, const std::string& instance_id = "i1") {
     Session session;
     session.id = id;
     session.app = "a";
     session.agent = "demo";
     session.created_at = at_second(100);
-    ASSERT_TRUE(await(ledger().add_session(session, {1'000, {}}, instance_id)));
+    ASSERT_TRUE(await(as(instance_id).sessions.add(session, {1'000, {}})));
   }
   static SessionWrite turn(const std::string& id, std::int64_t index, std::int64_t second) {
     SessionWrite write;
@@ -53,7 +54,7 @@ TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
   session.meta = "{\"k\":1}";
   session.created_at = at_second(100);
   session.system = "be brief";
-  ASSERT_TRUE(await(ledger().add_session(session, {10, {}}, "i1")));
+  ASSERT_TRUE(await(ledger().sessions.add(session, {10, {}})));
   const std::string row =
       "SELECT session_id, app_name, agent, model, meta, created_at, last_turn_at, closed_at, "
       "close_reason, turn_count, instance_id, agent_session_id, system, permission_mode, "
@@ -61,17 +62,17 @@ TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
   EXPECT_EQ(other_->ask(row),
             "s1|a|demo|NULL|{\"k\":1}|100|NULL|NULL|NULL|0|i1|NULL|be brief|approve_reads|NULL|"
             "NULL|NULL|NULL");
-  ASSERT_TRUE(await(ledger().note_agent("s1", "agent-1", {4711, 99, "boot"}, "i2",
-                                        AuditEvent{"create", at_second(101), "{}"})));
+  ASSERT_TRUE(await(as("i2").sessions.note_agent("s1", "agent-1", {4711, 99, "boot"},
+                                                 AuditEvent{"create", at_second(101), "{}"})));
   const std::string mark =
       "SELECT instance_id, agent_session_id, process_pid, process_start, process_boot_id "
       "FROM sessions";
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|4711|99|boot");
-  ASSERT_TRUE(await(ledger().forget_process("s1")));
+  ASSERT_TRUE(await(ledger().sessions.forget_process("s1")));
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|NULL|NULL|NULL");
-  ASSERT_TRUE(await(ledger().note_agent("s1", "agent-1", {4711, 99, "boot"}, "i2", {})));
+  ASSERT_TRUE(await(as("i2").sessions.note_agent("s1", "agent-1", {4711, 99, "boot"}, {})));
   ASSERT_TRUE(await(
-      ledger().close_session("s1", "asked", {"close", at_second(200), "{\"by\":\"app\"}"}, {})));
+      ledger().sessions.close("s1", "asked", {"close", at_second(200), "{\"by\":\"app\"}"}, {})));
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|NULL|NULL|NULL");
   EXPECT_EQ(other_->ask("SELECT closed_at, close_reason FROM sessions"), "200|asked");
   EXPECT_EQ(other_->ask("SELECT session_id, app_name, event, at, meta FROM session_events"),
@@ -82,10 +83,10 @@ TEST_F(SqliteSessions, TurnsAndJournalAreRowsToo) {
   add("s1");
   SessionWrite begun = turn("s1", 1, 200);
   begun.ends.clear();
-  ASSERT_TRUE(await(ledger().write_session(begun)));
+  ASSERT_TRUE(await(ledger().journal.write(begun)));
   EXPECT_EQ(other_->ask("SELECT * FROM turns"),
             "s1|1|accepted|200|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|i1");
-  ASSERT_TRUE(await(ledger().write_session(turn("s1", 1, 210))));
+  ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 210))));
   EXPECT_EQ(other_->ask("SELECT * FROM turns"),
             "s1|1|failed|200|211|error|agent_failed|1|2|3|4|0.5|i1");
   EXPECT_EQ(other_->ask("SELECT * FROM journal"), "s1|10|11|1|200|12|{\"id\":1}\n{}\n");
@@ -96,48 +97,51 @@ TEST_F(SqliteSessions, TurnsAndJournalAreRowsToo) {
 
 TEST_F(SqliteSessions, WhatAnotherProgramClosesRemovesOrDatesBackIsSeenSo) {
   for (const char* id : {"closed", "removed", "dated-back", "opened"}) add(id);
-  ASSERT_TRUE(await(ledger().write_session(turn("dated-back", 1, 500))));
-  ASSERT_TRUE(await(ledger().close_session("opened", "asked", {"close", at_second(1), "{}"}, {})));
+  ASSERT_TRUE(await(ledger().journal.write(turn("dated-back", 1, 500))));
+  ASSERT_TRUE(await(ledger().sessions.close("opened", "asked", {"close", at_second(1), "{}"}, {})));
   other_->run("UPDATE sessions SET closed_at = 300 WHERE session_id = 'closed'");
   other_->run("DELETE FROM sessions WHERE session_id = 'removed'");
   other_->run("UPDATE sessions SET last_turn_at = 7 WHERE session_id = 'dated-back'");
   other_->run("UPDATE sessions SET closed_at = NULL WHERE session_id = 'opened'");
   using Ids = std::vector<std::string>;
-  EXPECT_EQ(await(ledger().find_session("closed")).value().closed_at, at_second(300));
-  EXPECT_EQ(await(ledger().find_session("removed")).error().code, "session_not_found");
-  EXPECT_EQ(await(ledger().open_among({"closed", "removed", "dated-back", "opened"})).value(),
-            (Ids{"dated-back", "opened"}));
-  EXPECT_EQ(await(ledger().closed_sessions(at_second(300), 9)).value(), Ids{"closed"});
-  const auto idle = await(ledger().idle_sessions(at_second(50), 9)).value();
+  EXPECT_EQ(await(ledger().sessions.find("closed")).value().closed_at, at_second(300));
+  EXPECT_EQ(await(ledger().sessions.find("removed")).error().code, "session_not_found");
+  EXPECT_EQ(
+      await(ledger().sessions.open_among({"closed", "removed", "dated-back", "opened"})).value(),
+      (Ids{"dated-back", "opened"}));
+  EXPECT_EQ(await(ledger().sessions.closed(at_second(300), 9)).value(), Ids{"closed"});
+  const auto idle = await(ledger().sessions.idle(at_second(50), 9)).value();
   ASSERT_EQ(idle.size(), 1u);
   EXPECT_EQ(idle[0].id, "dated-back");
-  EXPECT_EQ(await(ledger().note_agent("closed", "x", {}, "i1", {})).error().code, "session_closed");
-  EXPECT_EQ(await(ledger().open_session_count()), 2);
-  EXPECT_EQ(await(ledger().close_session("dated-back", "idle", {"sweep_close", at_second(600), {}},
-                                         at_second(50))),
+  EXPECT_EQ(await(ledger().sessions.note_agent("closed", "x", {}, {})).error().code,
+            "session_closed");
+  EXPECT_EQ(await(ledger().sessions.count_open()), 2);
+  EXPECT_EQ(await(ledger().sessions.close("dated-back", "idle", {"sweep_close", at_second(600), {}},
+                                          at_second(50))),
             true);
   // The next turn sets the time anew.
   other_->run("UPDATE sessions SET last_turn_at = 9000 WHERE session_id = 'opened'");
-  ASSERT_TRUE(await(ledger().write_session(turn("opened", 1, 700))));
-  EXPECT_EQ(await(ledger().find_session("opened")).value().last_turn_at, at_second(701));
+  ASSERT_TRUE(await(ledger().journal.write(turn("opened", 1, 700))));
+  EXPECT_EQ(await(ledger().sessions.find("opened")).value().last_turn_at, at_second(701));
 }
 
 TEST_F(SqliteSessions, ASessionThatAnotherProgramRemovesLeavesNothingForGood) {
   add("s1");
-  ASSERT_TRUE(await(ledger().write_session(turn("s1", 1, 200))));
+  ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 200))));
   SessionWrite begun = turn("s1", 2, 300);
   begun.ends.clear();
-  ASSERT_TRUE(await(ledger().write_session(begun)));
+  ASSERT_TRUE(await(ledger().journal.write(begun)));
   other_->run("DELETE FROM sessions");
-  ASSERT_TRUE(await(ledger().write_session(turn("s1", 3, 400))));
+  ASSERT_TRUE(await(ledger().journal.write(turn("s1", 3, 400))));
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM turns"), "2");
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM journal"), "2");
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM session_events"), "2");
-  EXPECT_TRUE(await(ledger().unfinished_turns("i9", 10)).value().empty());
-  EXPECT_EQ(await(ledger().adopt_sessions("i9")), 0);
+  EXPECT_TRUE(await(as("i9").journal.unfinished_turns(10)).value().empty());
+  EXPECT_EQ(await(as("i9").sessions.adopt_left()), 0);
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM turns"), "0");
-  EXPECT_EQ(await(ledger().trim_journal(at_second(400), 1)), 1);
-  EXPECT_EQ(await(ledger().delete_session("s1", {"hard_delete", at_second(500), "{}"}, 10)), true);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(400), 1)), 1);
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_second(500), "{}"}, 10)),
+            true);
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM journal"), "0");
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM session_events"), "2")
       << "what was not there is not deleted";
@@ -145,9 +149,10 @@ TEST_F(SqliteSessions, ASessionThatAnotherProgramRemovesLeavesNothingForGood) {
 
 TEST_F(SqliteSessions, DeletingLeavesTheAuditAlone) {
   add("s1");
-  ASSERT_TRUE(await(ledger().write_session(turn("s1", 1, 200))));
-  ASSERT_TRUE(await(ledger().close_session("s1", "asked", {"close", at_second(300), "{}"}, {})));
-  EXPECT_EQ(await(ledger().delete_session("s1", {"hard_delete", at_second(400), "{}"}, 10)), true);
+  ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 200))));
+  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", at_second(300), "{}"}, {})));
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_second(400), "{}"}, 10)),
+            true);
   for (const char* table : {"sessions", "turns", "journal"}) {
     EXPECT_EQ(other_->ask(std::string("SELECT COUNT(*) FROM ") + table), "0") << table;
   }
@@ -158,10 +163,10 @@ TEST_F(SqliteSessions, DeletingLeavesTheAuditAlone) {
 TEST_F(SqliteSessions, ANewLifeOwnsWhatIsOpenAndKnowsOfNoProcess) {
   for (const char* id : {"open", "shut"}) {
     add(id);
-    ASSERT_TRUE(await(ledger().note_agent(id, "x", {4711, 99, "boot"}, "i1", {})));
+    ASSERT_TRUE(await(ledger().sessions.note_agent(id, "x", {4711, 99, "boot"}, {})));
   }
   other_->run("UPDATE sessions SET closed_at = 300 WHERE session_id = 'shut'");
-  EXPECT_EQ(await(ledger().adopt_sessions("i2")), 0);
+  EXPECT_EQ(await(as("i2").sessions.adopt_left()), 0);
   EXPECT_EQ(other_->ask("SELECT session_id, instance_id, process_pid, process_start, "
                         "process_boot_id FROM sessions ORDER BY 1"),
             "open|i2|NULL|NULL|NULL\nshut|i1|NULL|NULL|NULL");
@@ -170,10 +175,10 @@ TEST_F(SqliteSessions, ANewLifeOwnsWhatIsOpenAndKnowsOfNoProcess) {
 TEST_F(SqliteSessions, ASessionThatWasNeverAnsweredTakesItsEventsAlong) {
   for (const char* id : {"made", "unmade"}) {
     add(id);
-    ASSERT_TRUE(await(ledger().write_session(turn(id, 1, 200))));
+    ASSERT_TRUE(await(ledger().journal.write(turn(id, 1, 200))));
   }
-  ASSERT_TRUE(await(ledger().note_agent("made", "x", {4711, 99, "boot"}, "i1", {})));
-  EXPECT_EQ(await(ledger().adopt_sessions("i2")), 1);
+  ASSERT_TRUE(await(ledger().sessions.note_agent("made", "x", {4711, 99, "boot"}, {})));
+  EXPECT_EQ(await(as("i2").sessions.adopt_left()), 1);
   for (const char* table : {"sessions", "turns", "journal"}) {
     EXPECT_EQ(other_->ask(std::string("SELECT session_id FROM ") + table), "made") << table;
   }
@@ -182,27 +187,28 @@ TEST_F(SqliteSessions, ASessionThatWasNeverAnsweredTakesItsEventsAlong) {
 TEST_F(SqliteSessions, TheCountOfTheJournalFollowsWhatIsDeletedOfIt) {
   add("s1");
   for (std::int64_t i = 1; i <= 4; ++i) {
-    ASSERT_TRUE(await(ledger().write_session(turn("s1", i, 200 + i))));
+    ASSERT_TRUE(await(ledger().journal.write(turn("s1", i, 200 + i))));
   }
-  ASSERT_TRUE(await(ledger().close_session("s1", "asked", {"close", at_second(300), "{}"}, {})));
-  EXPECT_EQ(await(ledger().delete_session("s1", {"hard_delete", at_second(400), "{}"}, 3)), false);
+  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", at_second(300), "{}"}, {})));
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_second(400), "{}"}, 3)),
+            false);
   EXPECT_EQ(other_->ask("SELECT journal_bytes FROM sessions"), "12");
 }
 
 TEST_F(SqliteSessions, TheCountOfTheJournalFollowsWhatIsTrimmed) {
   add("s1");
   for (std::int64_t i = 1; i <= 4; ++i) {
-    ASSERT_TRUE(await(ledger().write_session(turn("s1", i, 200 + i))));
+    ASSERT_TRUE(await(ledger().journal.write(turn("s1", i, 200 + i))));
   }
   const std::string bytes = "SELECT journal_bytes FROM sessions";
   EXPECT_EQ(other_->ask(bytes), "48");
-  EXPECT_EQ(await(ledger().trim_journal(at_second(202), 9)), 2);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_second(202), 9)), 2);
   EXPECT_EQ(other_->ask(bytes), "24");
-  EXPECT_EQ(await(ledger().trim_large_journals(12, 9)), 1);
+  EXPECT_EQ(await(ledger().journal.trim_large(12, 9)), 1);
   EXPECT_EQ(other_->ask(bytes), "12");
   other_->run("DELETE FROM journal");
   other_->run("UPDATE sessions SET journal_bytes = 5000");
-  EXPECT_EQ(await(ledger().trim_large_journals(12, 9)), 0);
+  EXPECT_EQ(await(ledger().journal.trim_large(12, 9)), 0);
   EXPECT_EQ(other_->ask(bytes), "0") << "a wrong count heals itself";
 }
 
@@ -234,35 +240,35 @@ TEST_F(SqliteSessions, NoCallOfTheRunningGatewayWalksThroughAWholeTable) {
   std::set<std::string> statements;
   auto driver = SqliteDriver::open(dir_.file("l.db"), {});
   ASSERT_TRUE(driver);
-  house_.ledger = std::make_unique<SqlLedger>(
-      std::make_unique<NotingDriver>(std::move(*driver), statements), house_.io.get_executor(),
-      LedgerWorkerOptions{}, house_.log, house_.metrics);
+  house_.ledger = std::make_unique<Ledger>(
+      std::make_unique<NotingDriver>(std::move(*driver), statements), "i1",
+      house_.io.get_executor(), LedgerWorkerOptions{}, house_.log, house_.metrics);
   add("s1");
-  ASSERT_TRUE(await(ledger().note_agent("s1", "x", {}, "i1", {})));
-  ASSERT_TRUE(await(ledger().write_session(turn("s1", 1, 200))));
-  ASSERT_TRUE(await(ledger().forget_process("s1")));
-  ASSERT_TRUE(await(ledger().find_session("s1")));
+  ASSERT_TRUE(await(ledger().sessions.note_agent("s1", "x", {}, {})));
+  ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 200))));
+  ASSERT_TRUE(await(ledger().sessions.forget_process("s1")));
+  ASSERT_TRUE(await(ledger().sessions.find("s1")));
   for (const auto& app : {std::optional<std::string>("a"), std::optional<std::string>()}) {
     for (const bool includes_closed : {false, true}) {
       SessionFilter filter;
       filter.audit.app = app;
       filter.includes_closed = includes_closed;
-      ASSERT_TRUE(await(ledger().sessions(filter)));
-      ASSERT_TRUE(await(ledger().session_events(filter.audit)));
+      ASSERT_TRUE(await(ledger().sessions.page(filter)));
+      ASSERT_TRUE(await(ledger().audit.page(filter.audit)));
     }
   }
-  ASSERT_TRUE(await(ledger().open_among({"s1"})));
-  ASSERT_TRUE(await(ledger().open_session_count()));
-  ASSERT_TRUE(await(ledger().idle_sessions(at_second(1), 9)));
-  ASSERT_TRUE(await(ledger().closed_sessions(at_second(1), 9)));
-  ASSERT_TRUE(await(ledger().unfinished_turns("i9", 9)));
-  ASSERT_TRUE(await(ledger().trim_journal(at_second(1), 9)));
+  ASSERT_TRUE(await(ledger().sessions.open_among({"s1"})));
+  ASSERT_TRUE(await(ledger().sessions.count_open()));
+  ASSERT_TRUE(await(ledger().sessions.idle(at_second(1), 9)));
+  ASSERT_TRUE(await(ledger().sessions.closed(at_second(1), 9)));
+  ASSERT_TRUE(await(as("i9").journal.unfinished_turns(9)));
+  ASSERT_TRUE(await(ledger().journal.trim_old(at_second(1), 9)));
   other_->run("UPDATE sessions SET journal_bytes = 9000000");
-  ASSERT_TRUE(await(ledger().trim_large_journals(2'000'000, 9)));
-  ASSERT_TRUE(await(ledger().close_session("s1", "idle", {"close", {}, "{}"}, at_second(999))));
-  ASSERT_TRUE(await(ledger().close_session("s1", "asked", {"close", {}, "{}"}, {})));
-  ASSERT_TRUE(await(ledger().delete_session("s1", {"hard_delete", {}, "{}"}, 9)));
-  ASSERT_TRUE(await(ledger().drop_session("s1")));
+  ASSERT_TRUE(await(ledger().journal.trim_large(2'000'000, 9)));
+  ASSERT_TRUE(await(ledger().sessions.close("s1", "idle", {"close", {}, "{}"}, at_second(999))));
+  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", {}, "{}"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.remove_closed("s1", {"hard_delete", {}, "{}"}, 9)));
+  ASSERT_TRUE(await(ledger().sessions.drop("s1")));
   house_.ledger.reset();
 
   EXPECT_GT(statements.size(), 25u);

@@ -1,7 +1,8 @@
+#include "ledger/rows/app_rows.h"
+
 #include <algorithm>
 
 #include "ledger/rows/app_row.h"
-#include "ledger/rows/sql_ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -63,9 +64,9 @@ Result<void> delete_app(SqlDriver& driver, const std::string& name, std::int64_t
 
 }  // namespace
 
-Async<AppList> SqlLedger::apps() { return worker_.call<AppList>(Access::read, select_apps); }
+Async<AppList> AppRows::list() const { return worker_.call<AppList>(Access::read, select_apps); }
 
-Async<void> SqlLedger::add_app(App app) {
+Async<void> AppRows::add(App app) {
   return worker_.call<void>(
       Access::write, [app = std::move(app)](SqlDriver& driver) -> Result<void> {
         const auto added = driver.execute(kAddApp, row_of(app));
@@ -75,7 +76,7 @@ Async<void> SqlLedger::add_app(App app) {
       });
 }
 
-Async<void> SqlLedger::rotate_app(std::string name, Digest token_digest) {
+Async<void> AppRows::rotate(std::string name, Digest token_digest) {
   return worker_.call<void>(
       Access::write,
       [name = std::move(name), digest = token_digest](SqlDriver& driver) -> Result<void> {
@@ -86,13 +87,13 @@ Async<void> SqlLedger::rotate_app(std::string name, Digest token_digest) {
       });
 }
 
-Async<void> SqlLedger::remove_app(std::string name, TimePoint at) {
+Async<void> AppRows::remove(std::string name, TimePoint at) {
   return worker_.call<void>(Access::write, [name = std::move(name), at](SqlDriver& driver) {
     return delete_app(driver, name, unix_seconds(at));
   });
 }
 
-Async<void> SqlLedger::note_use(std::vector<AppUse> uses) {
+Async<void> AppRows::note_use(std::vector<AppUse> uses) {
   return worker_.call<void>(
       Access::write, [uses = std::move(uses)](SqlDriver& driver) -> Result<void> {
         for (const AppUse& use : uses) {

@@ -1,5 +1,6 @@
+#include "ledger/rows/upload_rows.h"
+
 #include "ledger/core/row_values.h"
-#include "ledger/rows/sql_ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -56,8 +57,8 @@ Result<std::vector<Digest>> digests_of(Result<SqlResult> result) {
 
 }  // namespace
 
-Async<std::vector<Upload>> SqlLedger::find_uploads(std::string app, std::vector<Digest> digests,
-                                                   TimePoint now) {
+Async<std::vector<Upload>> UploadRows::find(std::string app, std::vector<Digest> digests,
+                                            TimePoint now) const {
   const std::size_t wanted = digests.size();
   auto reading = worker_.call<std::vector<Upload>>(
       Access::read, [app = std::move(app), digests = std::move(digests), now](SqlDriver& driver) {
@@ -71,18 +72,18 @@ Async<std::vector<Upload>> SqlLedger::find_uploads(std::string app, std::vector<
   co_return found;
 }
 
-Async<std::vector<Digest>> SqlLedger::expired_uploads(TimePoint now, std::int64_t limit) {
+Async<std::vector<Digest>> UploadRows::expired(TimePoint now, std::int64_t limit) const {
   return worker_.call<std::vector<Digest>>(Access::read, [now, limit](SqlDriver& driver) {
     return digests_of(driver.execute(kExpiredUploads, {unix_seconds(now), limit}));
   });
 }
 
-Async<std::vector<Digest>> SqlLedger::all_uploads() {
+Async<std::vector<Digest>> UploadRows::all() const {
   return worker_.call<std::vector<Digest>>(
       Access::read, [](SqlDriver& driver) { return digests_of(driver.execute(kAllUploads)); });
 }
 
-Async<void> SqlLedger::add_upload(Upload upload) {
+Async<void> UploadRows::add(Upload upload) {
   return worker_.call<void>(Access::write, [upload = std::move(upload)](SqlDriver& driver) {
     return without_rows(driver.execute(
         kAddUpload,
@@ -91,7 +92,7 @@ Async<void> SqlLedger::add_upload(Upload upload) {
   });
 }
 
-Async<void> SqlLedger::remove_uploads(std::vector<Digest> digests) {
+Async<void> UploadRows::remove(std::vector<Digest> digests) {
   return worker_.call<void>(Access::write,
                             [digests = std::move(digests)](SqlDriver& driver) -> Result<void> {
                               for (const Digest& digest : digests) {

@@ -1,11 +1,11 @@
-// What happens inside of sessions: turns, the journal of their events, the sums of both in
-// the session's row. This is on the path of every turn: a few statements by primary key.
+// This is on the path of every turn: a few statements by primary key.
+#include "ledger/rows/journal_rows.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "ledger/core/row_values.h"
-#include "ledger/rows/audit_row.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/audit_rows.h"
 
 namespace clawdforge {
 namespace {
@@ -224,7 +224,7 @@ Result<std::vector<UnfinishedTurn>> select_unfinished(SqlDriver& driver,
 
 }  // namespace
 
-Async<void> SqlLedger::write_session(SessionWrite write) {
+Async<void> JournalRows::write(SessionWrite write) {
   std::vector<BlockRow> blocks;
   blocks.reserve(write.blocks.size());
   for (JournalBlock& block : write.blocks) {
@@ -239,20 +239,18 @@ Async<void> SqlLedger::write_session(SessionWrite write) {
       OnStall::wait);
 }
 
-Async<std::vector<JournalBlock>> SqlLedger::journal(std::string session_id, std::int64_t after,
-                                                    std::size_t bytes_max) {
+Async<std::vector<JournalBlock>> JournalRows::page(std::string session_id, std::int64_t after,
+                                                   std::size_t bytes_max) const {
   return worker_.call<std::vector<JournalBlock>>(
       Access::read, [id = std::move(session_id), after, bytes_max](SqlDriver& driver) {
         return select_blocks(driver, id, after, bytes_max);
       });
 }
 
-Async<std::vector<UnfinishedTurn>> SqlLedger::unfinished_turns(std::string instance_id,
-                                                               std::int64_t limit) {
+Async<std::vector<UnfinishedTurn>> JournalRows::unfinished_turns(std::int64_t limit) const {
   return worker_.call<std::vector<UnfinishedTurn>>(
-      Access::read, [id = std::move(instance_id), limit](SqlDriver& driver) {
-        return select_unfinished(driver, id, limit);
-      });
+      Access::read,
+      [self = self_, limit](SqlDriver& driver) { return select_unfinished(driver, self, limit); });
 }
 
 }  // namespace clawdforge

@@ -1,12 +1,13 @@
-// The life of a session's row, from its first moment to its end. What a call may well come
-// to, such as a full pool, is no error for the worker, which would take the ledger for ill,
-// roll back and repeat the calls beside it: it becomes one behind the worker.
+// What a call may well come to, such as a full pool, is not an error for the worker, which
+// would take the ledger for ill, roll back and repeat the calls beside it: it becomes one when
+// the worker has answered.
+#include "ledger/rows/session_rows.h"
+
 #include <fmt/format.h>
 
 #include "ledger/core/row_values.h"
-#include "ledger/rows/audit_row.h"
+#include "ledger/rows/audit_rows.h"
 #include "ledger/rows/session_row.h"
-#include "ledger/rows/sql_ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -118,54 +119,49 @@ Result<std::optional<Session>> select_session(SqlDriver& driver, const std::stri
 
 }  // namespace
 
-Async<Session> SqlLedger::find_session(std::string id) {
-  return read_session(std::move(id), false);
-}
+Async<Session> SessionRows::find(std::string id) const { return read(std::move(id), false); }
 
-Async<Session> SqlLedger::load_session(std::string id) { return read_session(std::move(id), true); }
+Async<Session> SessionRows::load(std::string id) const { return read(std::move(id), true); }
 
-Async<Session> SqlLedger::read_session(std::string id, bool is_whole) {
-  auto reading = worker_.call<std::optional<Session>>(
+Async<Session> SessionRows::read(std::string id, bool is_whole) const {
+  auto found = co_await worker_.call<std::optional<Session>>(
       Access::read, [id = std::move(id), is_whole](SqlDriver& driver) {
         return select_session(driver, id, is_whole);
       });
-  auto found = co_await std::move(reading);
   if (!found) co_return std::unexpected(std::move(found.error()));
   std::optional<Session>& session = *found;
   if (!session) co_return fail(Errc::not_found, "session_not_found", "There is no such session.");
   co_return std::move(*session);
 }
 
-Async<void> SqlLedger::add_session(Session session, SessionLimits limits, std::string instance_id) {
+Async<void> SessionRows::add(Session session, SessionLimits limits) {
   auto added = co_await worker_.call<Admission>(
-      Access::write,
-      [session = std::move(session), limits, instance_id = std::move(instance_id)](
-          SqlDriver& driver) { return insert_session(driver, session, limits, instance_id); });
+      Access::write, [session = std::move(session), limits, self = self_](SqlDriver& driver) {
+        return insert_session(driver, session, limits, self);
+      });
   if (!added) co_return std::unexpected(std::move(added.error()));
   co_return answer_of(*added);
 }
 
-Async<void> SqlLedger::note_agent(std::string id, std::string agent_session_id, ProcessMark process,
-                                  std::string instance_id, std::optional<AuditEvent> created) {
-  AgentNote agent{std::move(agent_session_id), std::move(process), std::move(instance_id),
-                  std::move(created)};
-  auto noting = worker_.call<bool>(
+Async<void> SessionRows::note_agent(std::string id, std::string agent_session_id,
+                                    ProcessMark process, std::optional<AuditEvent> created) {
+  AgentNote agent{std::move(agent_session_id), std::move(process), self_, std::move(created)};
+  auto noted = co_await worker_.call<bool>(
       Access::write, [id = std::move(id), agent = std::move(agent)](SqlDriver& driver) {
         return update_agent(driver, id, agent);
       });
-  auto noted = co_await std::move(noting);
   if (!noted) co_return std::unexpected(std::move(noted.error()));
   if (!*noted) co_return fail(Errc::gone, "session_closed", "The session is closed.");
   co_return Result<void>();
 }
 
-Async<void> SqlLedger::forget_process(std::string id) {
+Async<void> SessionRows::forget_process(std::string id) {
   return worker_.call<void>(Access::write, [id = std::move(id)](SqlDriver& driver) {
     return without_rows(driver.execute(kForgetProcess, {id}));
   });
 }
 
-Async<void> SqlLedger::drop_session(std::string id) {
+Async<void> SessionRows::drop(std::string id) {
   return worker_.call<void>(Access::write, [id = std::move(id)](SqlDriver& driver) -> Result<void> {
     for (const std::string_view statement : {kDropJournal, kDropTurns, kDropSession}) {
       auto dropped = driver.execute(statement, {id});
@@ -175,8 +171,8 @@ Async<void> SqlLedger::drop_session(std::string id) {
   });
 }
 
-Async<bool> SqlLedger::close_session(std::string id, std::string reason, AuditEvent event,
-                                     std::optional<TimePoint> idle_since) {
+Async<bool> SessionRows::close(std::string id, std::string reason, AuditEvent event,
+                               std::optional<TimePoint> idle_since) {
   return worker_.call<bool>(
       Access::write, [id = std::move(id), reason = std::move(reason), event = std::move(event),
                       since = idle_since.transform(unix_seconds)](SqlDriver& driver) {

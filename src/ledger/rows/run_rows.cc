@@ -1,8 +1,10 @@
+#include "ledger/rows/run_rows.h"
+
 #include <fmt/format.h>
 
+#include "ledger/core/row_values.h"
 #include "ledger/rows/page_cursor.h"
 #include "ledger/rows/run_row.h"
-#include "ledger/rows/sql_ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -20,6 +22,15 @@ constexpr std::string_view kInterruptRuns =
     "UPDATE runs SET state = 'interrupted', outcome = 'interrupted', ended_at = $2, "
     "process_pid = NULL, process_start = NULL, process_boot_id = NULL "
     "WHERE ended_at IS NULL AND (instance_id IS NULL OR instance_id <> $1)";
+constexpr std::string_view kLeftOfRuns =
+    "SELECT process_pid, process_start, process_boot_id FROM runs WHERE ended_at IS NULL "
+    "AND (instance_id IS NULL OR instance_id <> $1) "
+    "AND process_pid BETWEEN 0 AND 9223372036854775807 "
+    "AND process_start BETWEEN 0 AND 9223372036854775807 AND process_boot_id IS NOT NULL "
+    "ORDER BY started_at, run_id LIMIT $2";
+constexpr std::string_view kTrimRuns =
+    "DELETE FROM runs WHERE run_id IN (SELECT run_id FROM runs "
+    "WHERE started_at <= $1 AND ended_at IS NOT NULL ORDER BY started_at, run_id LIMIT $2)";
 
 // By time and then by id, which for rows of our own is one and the same order. Both
 // statements have an index that also serves since and until. A row whose time is no number
@@ -54,17 +65,16 @@ Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const Page
 
 }  // namespace
 
-Async<RunPage> SqlLedger::runs(AuditFilter filter) {
+Async<RunPage> RunRows::page(AuditFilter filter) const {
   auto place = place_of(filter);
   if (!place) co_return std::unexpected(std::move(place.error()));
-  auto reading = worker_.call<RunPage>(
+  co_return co_await worker_.call<RunPage>(
       Access::read, [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
         return page_of(driver, filter, place);
       });
-  co_return co_await std::move(reading);
 }
 
-Async<void> SqlLedger::add_run(Run run, ProcessMark process) {
+Async<void> RunRows::add(Run run, ProcessMark process) {
   return worker_.call<void>(
       Access::write, [run = std::move(run), process = std::move(process)](SqlDriver& driver) {
         return without_rows(driver.execute(
@@ -74,19 +84,29 @@ Async<void> SqlLedger::add_run(Run run, ProcessMark process) {
       });
 }
 
-Async<void> SqlLedger::settle_run(RunEnd end) {
+Async<void> RunRows::settle(RunEnd end) {
   return worker_.call<void>(Access::write, [end = std::move(end)](SqlDriver& driver) {
     return without_rows(driver.execute(kSettleRun, row_of(end)));
   });
 }
 
-Async<std::int64_t> SqlLedger::interrupt_runs(std::string instance_id, TimePoint at) {
-  return worker_.call<std::int64_t>(
-      Access::write, [id = std::move(instance_id), at](SqlDriver& driver) -> Result<std::int64_t> {
-        auto changed = driver.execute(kInterruptRuns, {id, unix_seconds(at)});
-        if (!changed) return std::unexpected(std::move(changed.error()));
-        return changed->changed;
+Async<std::int64_t> RunRows::trim(TimePoint last, std::int64_t rows_max) {
+  return worker_.call<std::int64_t>(Access::write, [last, rows_max](SqlDriver& driver) {
+    return changed_by(driver.execute(kTrimRuns, {unix_seconds(last), rows_max}));
+  });
+}
+
+Async<std::vector<ProcessMark>> RunRows::left_processes(std::int64_t limit) const {
+  return worker_.call<std::vector<ProcessMark>>(
+      Access::read, [self = self_, limit](SqlDriver& driver) {
+        return marks_in(driver.execute(kLeftOfRuns, {self, limit}));
       });
+}
+
+Async<std::int64_t> RunRows::interrupt_left(TimePoint at) {
+  return worker_.call<std::int64_t>(Access::write, [self = self_, at](SqlDriver& driver) {
+    return changed_by(driver.execute(kInterruptRuns, {self, unix_seconds(at)}));
+  });
 }
 
 }  // namespace clawdforge

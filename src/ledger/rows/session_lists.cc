@@ -1,18 +1,17 @@
-// The lists of sessions and of what happened in them.
+// The lists of sessions.
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "ledger/core/row_values.h"
-#include "ledger/rows/audit_row.h"
 #include "ledger/rows/page_cursor.h"
 #include "ledger/rows/session_row.h"
-#include "ledger/rows/sql_ledger.h"
+#include "ledger/rows/session_rows.h"
 
 namespace clawdforge {
 namespace {
 
-constexpr std::string_view kIsOpen =
+constexpr std::string_view kCountOpenSessions =
+    "SELECT COUNT(*) FROM sessions WHERE closed_at IS NULL";
+constexpr std::string_view kIsOpenSession =
     "SELECT 1 FROM sessions WHERE session_id = $1 AND closed_at IS NULL";
 constexpr std::string_view kClosedSessions =
     "SELECT session_id FROM sessions WHERE closed_at <= $1 ORDER BY closed_at LIMIT $2";
@@ -70,35 +69,6 @@ Result<std::vector<Session>> select_idle(SqlDriver& driver, std::int64_t last, s
   return sessions;
 }
 
-// Ids of the audit are numbers. No row has the smallest of all, so nothing sorts before it.
-Result<std::int64_t> event_id_of(const PageCursor& place) {
-  auto id = std::numeric_limits<std::int64_t>::min();
-  if (place.id.empty()) return id;
-  const char* const end = place.id.data() + place.id.size();
-  const auto [behind, error] = std::from_chars(place.id.data(), end, id);
-  if (error != std::errc() || behind != end) return foreign_cursor();
-  return id;
-}
-
-Result<AuditPage> audit_page(SqlDriver& driver, const AuditFilter& filter, const PageCursor& place,
-                             std::int64_t event_id) {
-  constexpr std::string_view kPage =
-      "SELECT {} FROM session_events WHERE {}at >= $1 AND at <= $2 "
-      "AND (at < $2 OR event_id < $3) ORDER BY at DESC, event_id DESC LIMIT $4";
-  static const std::string kByTime = fmt::format(kPage, kAuditColumns, "");
-  static const std::string kByApp = fmt::format(kPage, kAuditColumns, kOfApp);
-  SqlRow params = page_params(filter, place);
-  params[2] = event_id;
-  if (filter.app) params.emplace_back(*filter.app);
-  auto result = driver.execute(filter.app ? kByApp : kByTime, params);
-  if (!result) return std::unexpected(std::move(result.error()));
-  AuditPage page;
-  page.next_cursor = cut_page(result->rows, filter.limit, kAuditColumnAt, kAuditColumnId);
-  page.events.reserve(result->rows.size());
-  for (const SqlRow& row : result->rows) page.events.push_back(audit_from(row));
-  return page;
-}
-
 Result<std::vector<std::string>> ids_of(Result<SqlResult> result) {
   if (!result) return std::unexpected(std::move(result.error()));
   std::vector<std::string> ids;
@@ -113,7 +83,7 @@ Result<std::vector<std::string>> select_open(SqlDriver& driver,
                                              const std::vector<std::string>& ids) {
   std::vector<std::string> open;
   for (const std::string& id : ids) {
-    const auto found = driver.execute(kIsOpen, {id});
+    const auto found = driver.execute(kIsOpenSession, {id});
     if (!found) return std::unexpected(found.error());
     if (!found->rows.empty()) open.push_back(id);
   }
@@ -122,44 +92,41 @@ Result<std::vector<std::string>> select_open(SqlDriver& driver,
 
 }  // namespace
 
-Async<SessionPage> SqlLedger::sessions(SessionFilter filter) {
+Async<SessionPage> SessionRows::page(SessionFilter filter) const {
   auto place = place_of(filter.audit);
   if (!place) co_return std::unexpected(std::move(place.error()));
-  auto reading = worker_.call<SessionPage>(
+  co_return co_await worker_.call<SessionPage>(
       Access::read, [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
         return session_page(driver, filter, place);
       });
-  co_return co_await std::move(reading);
 }
 
-Async<AuditPage> SqlLedger::session_events(AuditFilter filter) {
-  auto place = place_of(filter);
-  if (!place) co_return std::unexpected(std::move(place.error()));
-  auto event_id = event_id_of(*place);
-  if (!event_id) co_return std::unexpected(std::move(event_id.error()));
-  co_return co_await worker_.call<AuditPage>(
-      Access::read, [filter = std::move(filter), place = std::move(*place), id = *event_id](
-                        SqlDriver& driver) { return audit_page(driver, filter, place, id); });
+Async<std::int64_t> SessionRows::count_open() const {
+  return worker_.call<std::int64_t>(Access::read, [](SqlDriver& driver) -> Result<std::int64_t> {
+    const auto result = driver.execute(kCountOpenSessions);
+    if (!result) return std::unexpected(result.error());
+    return whole_in(result->rows.at(0).at(0)).value_or(0);
+  });
 }
 
-Async<std::vector<std::string>> SqlLedger::open_among(std::vector<std::string> ids) {
+Async<std::vector<std::string>> SessionRows::open_among(std::vector<std::string> ids) const {
   return worker_.call<std::vector<std::string>>(
       Access::read, [ids = std::move(ids)](SqlDriver& driver) { return select_open(driver, ids); });
 }
 
-Async<std::vector<Session>> SqlLedger::idle_sessions(TimePoint last, std::int64_t limit) {
+Async<std::vector<Session>> SessionRows::idle(TimePoint last, std::int64_t limit) const {
   return worker_.call<std::vector<Session>>(Access::read, [last, limit](SqlDriver& driver) {
     return select_idle(driver, unix_seconds(last), limit);
   });
 }
 
-Async<std::vector<std::string>> SqlLedger::closed_sessions(TimePoint last, std::int64_t limit) {
+Async<std::vector<std::string>> SessionRows::closed(TimePoint last, std::int64_t limit) const {
   return worker_.call<std::vector<std::string>>(Access::read, [last, limit](SqlDriver& driver) {
     return ids_of(driver.execute(kClosedSessions, {unix_seconds(last), limit}));
   });
 }
 
-Async<std::vector<std::string>> SqlLedger::all_session_ids() {
+Async<std::vector<std::string>> SessionRows::all_ids() const {
   return worker_.call<std::vector<std::string>>(
       Access::read, [](SqlDriver& driver) { return ids_of(driver.execute(kAllSessionIds)); });
 }

@@ -1,0 +1,95 @@
+#include "ledger/rows/audit_rows.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "ledger/core/row_values.h"
+#include "ledger/rows/page_cursor.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::string_view kAddAudit =
+    "INSERT INTO session_events (session_id, app_name, event, at, meta) "
+    "VALUES ($1, $2, $3, $4, $5)";
+constexpr std::string_view kTrimAudit =
+    "DELETE FROM session_events WHERE event_id IN (SELECT event_id FROM session_events "
+    "WHERE at <= $1 ORDER BY at, event_id LIMIT $2)";
+
+// What audit_from() reads, in its order.
+constexpr std::string_view kAuditColumns = "event_id, session_id, app_name, event, at, meta";
+enum AuditColumn : std::size_t {
+  kAuditEventId,
+  kAuditSessionId,
+  kAuditAppName,
+  kAuditEvent,
+  kAuditAt,
+  kAuditMeta
+};
+
+// Other programs write these rows too.
+AuditRecord audit_from(const SqlRow& row) {
+  AuditRecord record;
+  record.session_id = text_in(row.at(kAuditSessionId)).value_or("");
+  record.app = text_in(row.at(kAuditAppName)).value_or("");
+  record.event.event = text_in(row.at(kAuditEvent)).value_or("");
+  record.event.at = time_in(row.at(kAuditAt)).value_or(TimePoint());
+  record.event.meta = json_object_in(row.at(kAuditMeta)).value_or("{}");
+  return record;
+}
+
+// Ids of the audit are numbers. No row has the smallest of all, so nothing sorts before it.
+Result<std::int64_t> event_id_of(const PageCursor& place) {
+  auto id = std::numeric_limits<std::int64_t>::min();
+  if (place.id.empty()) return id;
+  const char* const end = place.id.data() + place.id.size();
+  const auto [behind, error] = std::from_chars(place.id.data(), end, id);
+  if (error != std::errc() || behind != end) return foreign_cursor();
+  return id;
+}
+
+Result<AuditPage> audit_page(SqlDriver& driver, const AuditFilter& filter, const PageCursor& place,
+                             std::int64_t event_id) {
+  constexpr std::string_view kPage =
+      "SELECT {} FROM session_events WHERE {}at >= $1 AND at <= $2 "
+      "AND (at < $2 OR event_id < $3) ORDER BY at DESC, event_id DESC LIMIT $4";
+  static const std::string kAuditByTime = fmt::format(kPage, kAuditColumns, "");
+  static const std::string kAuditByApp = fmt::format(kPage, kAuditColumns, "app_name = $5 AND ");
+  SqlRow params = page_params(filter, place);
+  params[2] = event_id;
+  if (filter.app) params.emplace_back(*filter.app);
+  auto result = driver.execute(filter.app ? kAuditByApp : kAuditByTime, params);
+  if (!result) return std::unexpected(std::move(result.error()));
+  AuditPage page;
+  page.next_cursor = cut_page(result->rows, filter.limit, kAuditAt, kAuditEventId);
+  page.events.reserve(result->rows.size());
+  for (const SqlRow& row : result->rows) page.events.push_back(audit_from(row));
+  return page;
+}
+
+}  // namespace
+
+Async<AuditPage> AuditRows::page(AuditFilter filter) const {
+  auto place = place_of(filter);
+  if (!place) co_return std::unexpected(std::move(place.error()));
+  auto event_id = event_id_of(*place);
+  if (!event_id) co_return std::unexpected(std::move(event_id.error()));
+  co_return co_await worker_.call<AuditPage>(
+      Access::read, [filter = std::move(filter), place = std::move(*place), id = *event_id](
+                        SqlDriver& driver) { return audit_page(driver, filter, place, id); });
+}
+
+Async<std::int64_t> AuditRows::trim(TimePoint last, std::int64_t rows_max) {
+  return worker_.call<std::int64_t>(Access::write, [last, rows_max](SqlDriver& driver) {
+    return changed_by(driver.execute(kTrimAudit, {unix_seconds(last), rows_max}));
+  });
+}
+
+Result<void> add_audit(SqlDriver& driver, const std::string& session_id, const std::string& app,
+                       const AuditEvent& event) {
+  return without_rows(driver.execute(
+      kAddAudit, {session_id, app, event.event, unix_seconds(event.at), event.meta}));
+}
+
+}  // namespace clawdforge

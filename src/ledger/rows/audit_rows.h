@@ -1,0 +1,34 @@
+// The audit: one row for each thing of note that happened to a session. Its rows outlive the
+// session's own. What every call promises, and which errors each may give:
+// ledger/rows/ledger.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/async.h"
+#include "ledger/core/ledger_records.h"
+#include "ledger/core/ledger_worker.h"
+
+namespace clawdforge {
+
+class AuditRows {
+ public:
+  explicit AuditRows(LedgerWorker& worker) : worker_(worker) {}
+
+  // Errc::invalid "validation_failed" for a cursor that no page has given.
+  Async<AuditPage> page(AuditFilter filter) const;
+
+  // Removes rows from at or before `last`, the oldest first and at most `rows_max`; gives how
+  // many.
+  Async<std::int64_t> trim(TimePoint last, std::int64_t rows_max);
+
+ private:
+  LedgerWorker& worker_;
+};
+
+// For the rows of other nouns: a row of the audit in the transaction of what it tells of.
+Result<void> add_audit(SqlDriver& driver, const std::string& session_id, const std::string& app,
+                       const AuditEvent& event);
+
+}  // namespace clawdforge

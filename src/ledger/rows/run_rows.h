@@ -1,0 +1,42 @@
+// The rows of runs. What every call promises, and which errors each may give:
+// ledger/rows/ledger.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/async.h"
+#include "ledger/core/ledger_records.h"
+#include "ledger/core/ledger_worker.h"
+
+namespace clawdforge {
+
+class RunRows {
+ public:
+  RunRows(LedgerWorker& worker, std::string self) : worker_(worker), self_(std::move(self)) {}
+
+  // Errc::invalid "validation_failed" for a cursor that no page has given.
+  Async<RunPage> page(AuditFilter filter) const;
+
+  // A run that begins, with its process.
+  Async<void> add(Run run, ProcessMark process);
+  // How it ended; the process mark is cleared. A row that is gone stays gone.
+  Async<void> settle(RunEnd end);
+  // Removes runs that have ended and began at or before `last`, the oldest first and at most
+  // `rows_max`; gives how many.
+  Async<std::int64_t> trim(TimePoint last, std::int64_t rows_max);
+
+  // At start, of earlier lives: the processes of runs that have not ended, at most `limit`.
+  Async<std::vector<ProcessMark>> left_processes(std::int64_t limit) const;
+  // At start: what earlier lives of the gateway have left unfinished becomes
+  // "interrupted". Gives how many there were.
+  Async<std::int64_t> interrupt_left(TimePoint at);
+
+ private:
+  LedgerWorker& worker_;
+  const std::string self_;
+};
+
+}  // namespace clawdforge

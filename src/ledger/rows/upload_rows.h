@@ -1,0 +1,34 @@
+// The rows of uploads. What every call promises, and which errors each may give:
+// ledger/rows/ledger.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/async.h"
+#include "ledger/core/ledger_worker.h"
+#include "model/upload.h"
+
+namespace clawdforge {
+
+class UploadRows {
+ public:
+  explicit UploadRows(LedgerWorker& worker) : worker_(worker) {}
+
+  // Those of the app's uploads that are there and not expired at `now`, in the order of
+  // the digests. Errc::not_found "file_not_found" if any is missing.
+  Async<std::vector<Upload>> find(std::string app, std::vector<Digest> digests,
+                                  TimePoint now) const;
+  // The oldest first, at most `limit`.
+  Async<std::vector<Digest>> expired(TimePoint now, std::int64_t limit) const;
+  Async<std::vector<Digest>> all() const;
+
+  Async<void> add(Upload upload);
+  Async<void> remove(std::vector<Digest> digests);
+
+ private:
+  LedgerWorker& worker_;
+};
+
+}  // namespace clawdforge
