@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 namespace clawdforge {
@@ -149,10 +150,10 @@ Async<void> Apps::note_uses() {
   auto kept = uses;
   auto noted = co_await rows_.note_use(std::move(uses));
   if (noted) co_return Result<void>{};
-  for (const AppUse& use : kept) {
-    if (const auto known = find_by_name(use.name); known != by_digest_.end()) {
-      known->second.is_noted = false;
-    }
+  std::unordered_set<std::string_view> names;
+  for (const AppUse& use : kept) names.insert(use.name);
+  for (auto& [digest, known] : by_digest_) {
+    if (names.contains(known.app->name)) known.is_noted = false;
   }
   co_return std::unexpected(noted.error());
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/co_spawn.hpp>
+
 #include "base/run_to_end.h"
 #include "ledger/rows/ledger.h"
 
@@ -117,6 +119,31 @@ TEST_F(AppsTest, WhatCouldNotBeNotedIsTriedAgain) {
   ledger_->stop();
   EXPECT_FALSE(run_to_end(io_, apps_->note_uses()));
   EXPECT_FALSE(run_to_end(io_, apps_->note_uses())) << "the use was forgotten";
+}
+
+TEST_F(AppsTest, ManyUsesThatCouldNotBeNotedCostNoMoreThanThatMany) {
+  constexpr int kMany = 20'000;
+  std::vector<std::string> tokens;
+  for (int i = 0; i < kMany; ++i) {
+    tokens.push_back("cf_" + std::to_string(i));
+    App app;
+    app.name = "app-" + std::to_string(i);
+    app.token_digest = sha256(tokens.back());
+    boost::asio::co_spawn(io_, ledger_->apps.add(app),
+                          [](auto, auto added) { EXPECT_TRUE(added); });
+    if (i % 1'000 == 999) {
+      io_.restart();
+      io_.run();
+    }
+  }
+  ASSERT_TRUE(run_to_end(io_, apps_->reload()));
+  for (const std::string& token : tokens) ASSERT_NE(apps_->find(token), nullptr);
+  ledger_->stop();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(run_to_end(io_, apps_->note_uses()));
+  // One look at each takes some milliseconds; one at each for each takes many seconds.
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_FALSE(run_to_end(io_, apps_->note_uses())) << "the uses were forgotten";
 }
 
 TEST_F(AppsTest, AFailedRevocationLeavesTheTokenWorking) {
