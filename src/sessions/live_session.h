@@ -58,6 +58,10 @@ class LiveSession final : public SeatOwner {
   Result<std::shared_ptr<LiveTurn>> enqueue(TurnRequest request,
                                             std::vector<Attachment> attachments,
                                             std::int64_t turns_given);
+  // As TurnQueue::answer().
+  Async<TurnOutcome> answer(std::shared_ptr<LiveTurn> turn) {
+    return turns_.answer(std::move(turn));
+  }
   // The caller has hung up: a turn that waits is dropped, one that runs goes on.
   void on_caller_gone(const std::shared_ptr<LiveTurn>& turn);
   // Asks the agent to end the turn that runs. False: none does.

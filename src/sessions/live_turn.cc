@@ -85,17 +85,6 @@ std::size_t LiveTurn::held_bytes() const {
   return events_bytes_ + text_.size();
 }
 
-void LiveTurn::set_answer(Result<TurnOutcome> outcome) {
-  if (std::exchange(is_answered_, true)) return;
-  answer_ = std::move(outcome);
-  deadline_.cancel();
-  answered_.notify_all();
-}
-
-Task<void> LiveTurn::wait() {
-  while (!is_answered_) co_await answered_.wait();
-}
-
 const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<Failure> failure) {
   stage = TurnStage::over;
   TurnOutcome& outcome = outcome_;
@@ -128,6 +117,7 @@ const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<
   outcome.is_resumed = is_resumed;
   outcome.error_tail = std::move(error_tail);
   outcome.duration = std::chrono::floor<std::chrono::milliseconds>(steady_clock::now() - begun);
+  deadline_.cancel();
   changed.notify_all();
   return outcome;
 }

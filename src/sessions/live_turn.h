@@ -39,7 +39,7 @@ class LiveTurn {
   LiveTurn(const LiveTurn&) = delete;
   LiveTurn& operator=(const LiveTurn&) = delete;
 
-  // Calls `on_deadline` when the turn's time is up, unless it was answered before.
+  // Calls `on_deadline` when the turn's time is up, unless it is over before.
   void start_deadline(std::move_only_function<void()> on_deadline);
 
   // Adds what the agent said to the answer, as far as somebody waits and it has room.
@@ -57,12 +57,7 @@ class LiveTurn {
   bool is_over() const { return stage == TurnStage::over; }
   bool is_asked() const { return stage == TurnStage::asked || stage == TurnStage::heard; }
   bool is_stopped() const { return stop != TurnStop::none; }
-  TurnOutcome take_outcome() { return std::move(outcome_); }
-
-  void set_answer(Result<TurnOutcome> outcome);
-  bool is_answered() const { return is_answered_; }
-  Task<void> wait();
-  Result<TurnOutcome> take() { return std::move(answer_); }  // once, after wait()
+  TurnOutcome take_outcome() { return std::move(outcome_); }  // once, when it is over
 
   const std::int64_t index;
   TurnRequest request;
@@ -86,9 +81,6 @@ class LiveTurn {
   bool is_events_truncated_ = false;
   bool is_text_truncated_ = false;
   Timer deadline_;
-  Signal answered_;
-  bool is_answered_ = false;
-  Result<TurnOutcome> answer_ = TurnOutcome{};
 };
 
 }  // namespace clawdforge

@@ -54,11 +54,9 @@ Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, std::string id
   auto accepted = co_await accept(std::move(app), id, std::move(request));
   if (!accepted) co_return std::unexpected(accepted.error());
   const std::shared_ptr<LiveTurn> turn = std::move(*accepted);
-  const HangUpSubscription subscription(hang_up, [live = live_.find(id), turn] {
-    if (live) live->on_caller_gone(turn);
-  });
-  co_await turn->wait();
-  co_return turn->take();
+  const std::shared_ptr<LiveSession> live = live_.find(id);
+  const HangUpSubscription subscription(hang_up, [live, turn] { live->on_caller_gone(turn); });
+  co_return co_await live->answer(turn);
 }
 
 Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::string id,

@@ -142,14 +142,17 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
       .increment();
 }
 
-// Done means committed: the caller is told so, or that it is not.
+// Done means committed.
+Async<TurnOutcome> TurnQueue::answer(std::shared_ptr<LiveTurn> turn) {
+  while (!turn->is_over()) co_await turn->changed.wait();
+  const auto committed = co_await journal_.committed(turn->journal_mark);
+  if (!committed) co_return std::unexpected(committed.error());
+  co_return turn->take_outcome();
+}
+
 Task<void> TurnQueue::settle(std::shared_ptr<LiveTurn> turn) {
   const auto committed = co_await journal_.committed(turn->journal_mark);
-  if (committed) {
-    turn->set_answer(turn->take_outcome());
-  } else {
-    turn->set_answer(std::unexpected(committed.error()));
-  }
+  static_cast<void>(committed);  // the caller is told
 }
 
 std::optional<Failure> TurnQueue::failure_of(TurnStop reason, const LiveTurn& turn,

@@ -57,7 +57,7 @@ class TurnQueue {
   // The turn to which something belongs that the agent says now; 0: none.
   std::int64_t index_of(const AgentEvent& event, bool is_early) const;
 
-  // Ends a turn that waits, and leaves its answer to settle(). False: it does not wait.
+  // Ends a turn that waits. False: it does not wait.
   bool drop(const std::shared_ptr<LiveTurn>& turn, TurnStop reason);
   // The oldest that waits; null: none does.
   std::shared_ptr<LiveTurn> oldest_waiting() const;
@@ -67,7 +67,9 @@ class TurnQueue {
 
   // Decides how the turn ended, and hands that to the journal.
   void conclude(LiveTurn& turn, std::optional<TurnEnd> end, std::optional<Failure> failure);
-  // Answers a concluded turn when its end is committed, or with the reason why it is not.
+  // What the turn's caller is told: how it ended, when that is committed, or why it is not. Once.
+  Async<TurnOutcome> answer(std::shared_ptr<LiveTurn> turn);
+  // Returns when the end of a concluded turn is committed, or is known not to be.
   Task<void> settle(std::shared_ptr<LiveTurn> turn);
 
  private:
