@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from answers import header_of, status_of
-from gateway import PROGRAM, REPO, SANITIZED, SECONDS_MAX, Gateway, wait_until
+from gateway import NO_TLS, PROGRAM, REPO, SANITIZED, SECONDS_MAX, Gateway, wait_until
 from wire import Wire, bearer, request, with_body
 
 FAKE = REPO / "tests" / "agents" / "fake_claude"
@@ -51,7 +51,7 @@ class App:
     def client(self):
         """One for all calls, as they are dear to make; each call has a connection of its own."""
         if self._client is None or self._client.base_url != self.gateway.url:
-            transport = httpx.HTTPTransport(verify=False,
+            transport = httpx.HTTPTransport(verify=NO_TLS,
                                             limits=httpx.Limits(max_keepalive_connections=0))
             self._client = httpx.Client(base_url=self.gateway.url, transport=transport,
                                         headers={"Authorization": f"Bearer {self.token}"},
@@ -275,6 +275,8 @@ def gateway_of(user, pid_namespace, **settings):
         fake = place / "claude"
         fake.write_bytes(FAKE.read_bytes())
         fake.chmod(0o755)
+        for module in ("claude.py", "lean.py"):
+            (place / module).write_bytes((FAKE.parent / module).read_bytes())
         program = PROGRAM
         if user is not None:
             program = place / "clawdforge"

@@ -6,7 +6,7 @@ import threading
 import httpx
 import pytest
 
-from gateway import SECONDS_MAX, wait_until
+from gateway import NO_TLS, SECONDS_MAX, wait_until
 
 WORKERS = 4
 ROUNDS = 5
@@ -26,7 +26,7 @@ class Work:
 
     def run(self, gateway, seed):
         choice = random.Random(seed)
-        with httpx.Client(base_url=gateway.url, trust_env=False, timeout=SECONDS_MAX,
+        with httpx.Client(base_url=gateway.url, trust_env=False, verify=NO_TLS, timeout=SECONDS_MAX,
                           headers={"Authorization": f"Bearer {gateway.admin_token}"}) as admin:
             number = 0
             while True:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 
 from answers import assert_error, header_of, status_of
-from gateway import SANITIZED, Gateway, wait_until
+from gateway import NO_TLS, SANITIZED, Gateway, wait_until
 from test_tls import certificate, secure  # fixtures
 from wire import GET_HEALTH, Wire, bearer, request, with_body
 
@@ -645,7 +645,7 @@ def test_a_ledger_that_does_not_take_the_row_leaves_no_file(gateway):
     lock = sqlite3.connect(gateway.data_dir / "clawdforge.db", isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
     try:
-        with httpx.Client(base_url=gateway.url, trust_env=False, timeout=60) as client:
+        with httpx.Client(base_url=gateway.url, trust_env=False, verify=NO_TLS, timeout=60) as client:
             answer = client.post("/files", files={"file": ("a.txt", b"abc")},
                                  headers={"Authorization": f"Bearer {token}"})
         assert_error(answer, 503, "ledger_unavailable")

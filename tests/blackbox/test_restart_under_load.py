@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from agents import App, assert_nothing_left, rows
-from gateway import SECONDS_MAX, wait_until
+from gateway import NO_TLS, SECONDS_MAX, wait_until
 from sessions import (Talker, assert_no_process_left, journal, query, session_options, turn_rows)
 
 RESTARTS = 3
@@ -153,7 +153,8 @@ class Minter(Caller):
 class Load:
     def __init__(self, gateway):
         self.is_over = threading.Event()
-        transport = httpx.HTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
+        transport = httpx.HTTPTransport(verify=NO_TLS,
+                                        limits=httpx.Limits(max_keepalive_connections=0))
         self.client = httpx.Client(base_url=gateway.url, transport=transport,
                                    timeout=2 * SECONDS_MAX, trust_env=False)
 
