@@ -19,6 +19,7 @@ PLACES = ("write_errno", "sync_millis", "hold", "held", "scope", "write_nth", "w
           "descriptor_nth", "descriptors", "fired", "clock_seconds", "spawn_errno", "open_errno",
           "signals_lost")
 LEDGER, UPLOADS = 1, 2
+STALL_SECONDS = 10  # from then on a stuck disk answers everybody, and no queue is full
 BROKEN_CODES = {"ledger_unavailable", "ledger_stalled", "no_resources", "workspace_unavailable",
                 "disk_busy", "disk_full", "out_of_memory", "internal"}
 

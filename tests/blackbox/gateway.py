@@ -32,9 +32,11 @@ def _is_sanitized():
 
 
 SANITIZED = _is_sanitized()
-# Bounds are generous for a busy machine and more so for a slow build; none is a target.
+# Bounds are generous for a busy machine and more so for a slow build; none is a target. A test
+# must hold on any machine: where it shows that something does not wait, what it would wait for
+# takes much longer than the bound, or does not come at all before the test lets it.
 SECONDS_MAX = 60.0 if SANITIZED else 20.0
-SLACK_SECONDS = 2.0 if SANITIZED else 0.5
+SLACK_SECONDS = 15.0 if SANITIZED else 5.0  # what a busy machine adds to a time that is promised
 # For clients of http:// addresses. Without it each would read all certificates of the system, which
 # costs more than all that most of them ask for.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

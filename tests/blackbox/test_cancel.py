@@ -196,14 +196,14 @@ def test_a_turn_is_cancelled_while_its_agent_starts(new_forge):
 
 
 def test_a_session_being_cancelled_is_closed_without_waiting_for_the_grace(new_forge):
-    forge = new_forge(cancel_grace_ms=20_000)
+    forge = new_forge(cancel_grace_ms=60_000)
     session = Talker(forge).session()
     with stream_turn(session, {"ignore_cancel": True}, {"text": "here"}, {"stall": True}) as stream:
         stream.expect()
         assert cancel(session) is True
         begun = time.monotonic()
         session.close()
-        assert time.monotonic() - begun < 15
+        assert time.monotonic() - begun < 30
         assert [event.json()["stop_reason"] for event in stream.rest()] == ["cancelled"]
 
 

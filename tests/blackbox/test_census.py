@@ -10,11 +10,11 @@ import time
 import pytest
 
 from agents import App, allows_namespaces, children_of, loud_skip, processes, rows
-from gateway import SANITIZED, wait_until
+from gateway import SLACK_SECONDS, wait_until
 from sessions import Talker, assert_turn, audit, is_alive, session_options, sweep, turn_rows
 from test_session_sweep import back_date
 
-GONE_SECONDS_MAX = 15.0 if SANITIZED else 3.0
+GONE_SECONDS_MAX = 3.0 + SLACK_SECONDS
 DAY = 24 * 60 * 60
 CHILDREN = ["plain", "setsid", "forgotten", "stubborn"]
 DEAF = ["--ignore-term", "--ignore-eof"]

@@ -16,7 +16,7 @@ from wire import GET_HEALTH, Wire, bearer, request
 
 CANARY = b"GET /canary HTTP/1.1\r\nHost: x\r\n\r\n"
 HEAD_SECONDS_MAX = 10
-LATEST_SECONDS = HEAD_SECONDS_MAX + 3 + 2 * SLACK_SECONDS
+LATEST_SECONDS = HEAD_SECONDS_MAX + 3 + SLACK_SECONDS
 BAD = {400}
 TRANSFER = {400, 501}
 VERSION = {400, 505}  # where it depends on how far a parser got

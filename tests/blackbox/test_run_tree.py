@@ -360,7 +360,7 @@ def test_a_run_over_its_time_is_504_and_its_tree_is_gone(new_gateway, tmp_path):
             answer = wire.read()
             body = assert_failure(answer, 504, "timeout", "claude did not finish within 5 seconds")
             assert body["duration_ms"] >= 4_000
-        assert 5 <= time.monotonic() - begun < 10 + 10 * SLACK_SECONDS
+        assert 5 <= time.monotonic() - begun < 10 + 2 * SLACK_SECONDS
         assert_success(late.ask(late_bytes[-1:]), "in time")
         assert_failure(speechless.read(), 502, "agent_signal", "claude signal 15")
     assert_nothing_left(gateway)

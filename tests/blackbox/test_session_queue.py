@@ -5,7 +5,7 @@ import time
 import pytest
 
 from answers import assert_error
-from gateway import wait_until
+from gateway import SECONDS_MAX, wait_until
 from sessions import (BOTH_KINDS, Talker, app, assert_turn, assert_turn_failure, audit, change,
                       forge, journal, new_forge, texts_of, turn_rows)
 
@@ -93,13 +93,14 @@ def test_a_turn_whose_time_ends_while_it_waits_never_starts(app, forge, tmp_path
 def test_time_counts_from_the_request_and_not_from_the_turns_start(app, tmp_path):
     session = app.session()
     held = session.hold(tmp_path).begun()
-    late = session.send({"text": "a"}, {"sleep_until_cancel": True}, timeout_secs=6)
+    late = session.send({"text": "a"}, {"sleep_until_cancel": True}, timeout_secs=8)
     begun = time.monotonic()
     wait_until(lambda: session.state()["turn_count"] == 2, "it waits")
-    wait_until(lambda: time.monotonic() - begun > 2, "it waits for two seconds")
+    wait_until(lambda: time.monotonic() - begun > 4, "it waits for half of its time")
     assert_turn(held.end())
+    waited = time.monotonic() - begun
     body = assert_turn_failure(late.read(), 504, "timeout")
-    assert 5 < time.monotonic() - begun < 9
+    assert 7 < time.monotonic() - begun < waited + 8
     assert texts_of(body["events"])[:1] == ["a"]
 
 
@@ -127,7 +128,7 @@ def test_close_does_not_wait_for_an_agent_that_does_not_listen(app, tmp_path, st
     held = session.hold(tmp_path, *steps).begun()
     begun = time.monotonic()
     session.close()
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < SECONDS_MAX
     assert_turn_failure(held.answer(), 410, "session_closed")
     assert not session.processes()
 

@@ -11,14 +11,15 @@ import pytest
 
 from agents import fewer, gauge
 from answers import assert_error
-from gateway import SANITIZED, SECONDS_MAX, wait_until
+from faults import LEDGER, new_faulty, shim
+from gateway import SANITIZED, SECONDS_MAX, SLACK_SECONDS, wait_until
 from sessions import (Talker, app, assert_same_refusal, change, forge, journal, new_forge, query,
                       sweep, turn_rows)
 from streams import (CLOSING, Event, Stream, assert_one_apart, message_of, messages, page,
                      stream_turn, tail)
 from wire import Wire, bearer, request
 
-__all__ = ["app", "forge", "new_forge"]  # fixtures
+__all__ = ["app", "forge", "new_faulty", "new_forge", "shim"]  # fixtures
 
 COMMITS = "clawdforge_ledger_commit_seconds_count"
 
@@ -290,20 +291,21 @@ def test_nothing_is_told_while_the_ledger_cannot_write(app, forge, tmp_path):
     assert messages(stream.rest()) == ["after"]
 
 
-def test_a_long_turn_costs_few_commits_and_its_first_event_waits_for_none(new_forge, tmp_path):
-    forge = new_forge()
+def test_a_long_turn_costs_few_commits_and_its_first_event_waits_for_none(new_faulty, tmp_path):
+    """The events that come during a commit go together into the next one. Here each commit takes a
+    tenth of a second, so that many come during each, however slow the machine is."""
+    forge, faults = new_faulty()
     session = Talker(forge).session()
     session.ask("warm")
     gate = tmp_path / "gate"
-    begun = time.monotonic()
-    with stream_turn(session, {"text": "first"}, {"wait_for": str(gate)},
-                     {"count": 10_000}) as stream:
-        assert message_of(stream.expect()) == "first"
-        assert time.monotonic() - begun < SECONDS_MAX / 10, "no second event had to push it out"
-        before = gauge(forge, COMMITS)
-        gate.touch()
-        assert_turn_stream(stream.rest(), numbers(10_000))
-    assert gauge(forge, COMMITS) - before < 100
+    with faults.set(scope=LEDGER, sync_millis=100):
+        with stream_turn(session, {"text": "first"}, {"wait_for": str(gate)},
+                         {"count": 10_000}) as stream:
+            assert message_of(stream.expect()) == "first", "no second event had to push it out"
+            before = gauge(forge, COMMITS)
+            gate.touch()
+            assert_turn_stream(stream.rest(), numbers(10_000))
+    assert gauge(forge, COMMITS) - before < 10_000 / 10
 
 
 def test_what_an_agent_says_in_one_breath_is_not_too_much_for_a_reader_who_reads(new_forge):
@@ -524,8 +526,8 @@ def test_slow_late_and_absent_readers_cost_the_turn_nothing(new_forge):
     slow_events = []
 
     def read_slowly():
-        while not slow_end.wait(0.05):
-            slow_events.append(slow.expect())
+        while not slow_end.wait(0.05) and (event := slow.next()) is not None:
+            slow_events.append(event)
     reader = threading.Thread(target=read_slowly)
     reader.start()
     begun = time.monotonic()
@@ -536,8 +538,10 @@ def test_slow_late_and_absent_readers_cost_the_turn_nothing(new_forge):
     reader.join()
     assert len(messages(eager)) == count and eager[-1].name == "done"
     assert_one_apart(eager, first_id)
-    assert seconds < 5 * seconds_alone + 2, "the turn ends in its own time"
+    assert seconds < 5 * seconds_alone + SLACK_SECONDS, "the turn ends in its own time"
     assert SANITIZED or grown < GROWN_BYTES_MAX, grown  # a sanitizer keeps what was freed
+    if slow_events[-1].name == "lagged":  # where the turn takes long enough for that
+        slow_events.pop()
     assert slow_events == eager[:len(slow_events)]
     with tail(session, last_id=first_id - 1) as late:
         assert late.take(len(eager)) == eager
@@ -617,7 +621,7 @@ def test_streams_end_with_their_token(forge, tmp_path, way):
     way(forge, session)
     begun = time.monotonic()
     heard = [event for stream in (turn, follower) for event in stream.rest()]
-    assert time.monotonic() - begun < 1 + SECONDS_MAX / 20
+    assert time.monotonic() - begun < 1 + SLACK_SECONDS
     gate.touch()
     assert not messages(heard)
     assert {event.name for event in heard} <= {"failed"}
@@ -729,10 +733,10 @@ def test_an_idle_stream_shows_that_it_lives(app):
     with tail(session) as stream:
         begun = time.monotonic()
         assert stream._more() and stream.text == b":\n\n"
-        assert time.monotonic() - begun < SECONDS_MAX / 10
+        assert time.monotonic() - begun < SLACK_SECONDS
         stream.text = b""
         assert stream._more() and stream.text == b":\n\n"
-        assert time.monotonic() - begun < 15 + SECONDS_MAX / 20
+        assert time.monotonic() - begun < 15 + SLACK_SECONDS
 
 
 def test_other_apps_sessions_do_not_exist(app, forge):

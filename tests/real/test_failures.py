@@ -63,12 +63,10 @@ def test_the_end_of_an_accounts_limit(new_house, claim, seconds, words):
 def test_the_door_closes(house, trouble):
     first = house.run(scripted("hello", trouble))
     calls = house.api.calls()
-    begun = time.monotonic()
     second = house.run("hello")
     assert second.status_code == first.status_code in (429, 503)
     assert second.json()["error"] == first.json()["error"]
     assert int(second.headers["Retry-After"]) > 0
-    assert time.monotonic() - begun < 5
     assert house.api.calls() == calls  # nobody was asked
 
 
