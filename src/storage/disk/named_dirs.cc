@@ -60,38 +60,30 @@ Result<bool> NamedDirs::make(const std::string& id) const {
   return file_failure(errno, "making a directory");
 }
 
-bool NamedDirs::remove_step(const std::string& id, Log& log) const {
+NamedDirs::Removal NamedDirs::remove_step(const std::string& id, Log& log) const {
   const Descriptor parent = open_root();
   if (!parent.is_open() && errno == ENOENT) {
     unremoved_->remove(id);
-    return false;
+    return Removal::done;
   }
   auto step = parent.is_open() ? remove_tree_step(parent.number(), id, kTreeStepEntriesMax)
                                : file_failure(errno, "opening the directory above");
   if (!step) {
     report(log, id, step.error());
     unremoved_->add(id);
-    return false;
+    return Removal::stuck;
   }
-  if (*step == TreeStep::more) return true;
+  if (*step == TreeStep::more) return Removal::more;
   unremoved_->remove(id);
-  return false;
-}
-
-void NamedDirs::remove_again(Log& log) const {
-  for (const std::string& id : unremoved_->names()) remove(id, log);
+  return Removal::done;
 }
 
 void NamedDirs::remove(const std::string& id, Log& log) const {
-  while (remove_step(id, log)) {
+  while (remove_step(id, log) == Removal::more) {
   }
 }
 
-Result<void> NamedDirs::keep_only(const std::set<std::string>& ids, Log& log,
-                                  std::int64_t& removed) const {
-  if (auto made = make_root(); !made) return made;
-  const Descriptor parent = open_root();
-  if (!parent.is_open()) return file_failure(errno, "opening the directory above");
+Result<std::vector<std::string>> NamedDirs::strays(const std::set<std::string>& ids) const {
   std::vector<std::string> names;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(root, error), end; !error && entry != end;
@@ -100,14 +92,7 @@ Result<void> NamedDirs::keep_only(const std::set<std::string>& ids, Log& log,
     if (!ids.contains(name)) names.push_back(std::move(name));
   }
   if (error) return file_failure(error.value(), "reading the directory above");
-  for (const std::string& name : names) {
-    if (auto done = remove_tree(parent.number(), name); done) {
-      ++removed;
-    } else {
-      report(log, name, done.error());
-    }
-  }
-  return {};
+  return names;
 }
 
 void NamedDirs::report(Log& log, const std::string& id, const Failure& error) const {

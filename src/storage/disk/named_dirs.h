@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/descriptor.h"
 #include "base/log.h"
@@ -41,16 +41,19 @@ class NamedDirs {
   Descriptor open(const std::string& id) const;
   Descriptor open_inside(const std::string& id, const char* inside) const;
 
-  // One step of the removal; true: there is more to do. What cannot be removed is logged.
-  bool remove_step(const std::string& id, Log& log) const;
-  // The whole removal.
+  // What lies in the root under other names than these.
+  Result<std::vector<std::string>> strays(const std::set<std::string>& ids) const;
+
+  // One step of a removal, of at most kTreeStepEntriesMax entries. What cannot be removed is
+  // logged and noted as unremoved.
+  enum class Removal { more, done, stuck };
+  Removal remove_step(const std::string& id, Log& log) const;
+  // All steps in one: for a directory in which no agent has lived.
   void remove(const std::string& id, Log& log) const;
-  // Tries once more what could not be removed: the reason may be gone.
-  void remove_again(Log& log) const;
-  std::size_t unremoved() const { return unremoved_->count(); }  // any thread
-  // Makes the root, and removes all in it but these; `removed` is how many. What cannot be
-  // removed is logged.
-  Result<void> keep_only(const std::set<std::string>& ids, Log& log, std::int64_t& removed) const;
+
+  // What could not be removed so far: the reason may be gone later. The count: any thread.
+  std::vector<std::string> unremoved_names() const { return unremoved_->names(); }
+  std::size_t unremoved() const { return unremoved_->count(); }
 
  private:
   std::shared_ptr<Unremoved> unremoved_ = std::make_shared<Unremoved>();  // of all copies

@@ -155,12 +155,4 @@ Result<TreeStep> remove_tree_step(int parent, const std::string& name, std::size
   return Removal(parent, name, entries_max).run();
 }
 
-Result<void> remove_tree(int parent, const std::string& name) {
-  for (;;) {
-    auto step = remove_tree_step(parent, name, kTreeStepEntriesMax);
-    if (!step) return std::unexpected(std::move(step.error()));
-    if (*step == TreeStep::done) return {};
-  }
-}
-
 }  // namespace clawdforge

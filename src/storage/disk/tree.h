@@ -1,5 +1,5 @@
 // Removing what an agent has left, whatever it looks like: very deep, very wide, or with
-// directories that nobody may enter. Blocks: for the disk's thread.
+// directories that may not be entered. Blocks: for the disk's thread.
 //
 // No path is built below the directory that is removed and no link is followed. A
 // directory found inside is emptied, and the directories in it are moved up beside it
@@ -24,8 +24,5 @@ enum class TreeStep { more, done };
 // another. An error says what could not be removed; the rest has been removed as far as
 // possible.
 Result<TreeStep> remove_tree_step(int parent, const std::string& name, std::size_t entries_max);
-
-// All steps in one.
-Result<void> remove_tree(int parent, const std::string& name);
 
 }  // namespace clawdforge

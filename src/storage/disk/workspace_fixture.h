@@ -21,6 +21,15 @@
 
 namespace clawdforge {
 
+// All steps in one.
+inline Result<void> remove_tree(int parent, const std::string& name) {
+  for (;;) {
+    auto step = remove_tree_step(parent, name, kTreeStepEntriesMax);
+    if (!step) return std::unexpected(std::move(step.error()));
+    if (*step == TreeStep::done) return {};
+  }
+}
+
 class WorkspaceTest : public ::testing::Test {
  protected:
   WorkspaceTest() : root_(::testing::TempDir() + "workspace-XXXXXX") {

@@ -39,22 +39,30 @@ Result<void> write_all(int file, const char* bytes, std::size_t size) {
   return {};
 }
 
-Result<void> copy_file(const std::string& from, int directory, const std::string& name) {
+Result<void> copy_all(int source, int target) {
+  std::string block(kCopyBlockBytes, '\0');
+  for (;;) {
+    const ssize_t count = ::read(source, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return file_failure(errno, "reading an upload");
+    if (count == 0) return {};
+    auto written = write_all(target, block.data(), static_cast<std::size_t>(count));
+    if (!written) return written;
+  }
+}
+
+Result<bool> copy_file(const std::string& from, int directory, const std::string& name) {
   const Descriptor source(::open(from.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!source.is_open() && errno == ENOENT) return gone();
   if (!source.is_open()) return file_failure(errno, "opening an upload");
   const Descriptor target(
       ::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadOnly));
+  if (!target.is_open() && errno == EEXIST) return false;
   if (!target.is_open()) return file_failure(errno, "making an attachment");
-  std::string block(kCopyBlockBytes, '\0');
-  for (;;) {
-    const ssize_t count = ::read(source.number(), block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return file_failure(errno, "reading an upload");
-    if (count == 0) return {};
-    auto written = write_all(target.number(), block.data(), static_cast<std::size_t>(count));
-    if (!written) return written;
-  }
+  auto copied = copy_all(source.number(), target.number());
+  if (copied) return true;
+  ::unlinkat(directory, name.c_str(), 0);
+  return std::unexpected(std::move(copied.error()));
 }
 
 }  // namespace
@@ -63,10 +71,12 @@ std::string safe_extension(const Attachment& attachment) {
   return is_safe_extension(attachment.extension) ? attachment.extension : std::string();
 }
 
-Result<void> attach_file(const Attachment& attachment, int directory, const std::string& name) {
+Result<bool> attach_file(const Attachment& attachment, int directory, const std::string& name) {
   const std::string& from = attachment.path;
-  if (::linkat(AT_FDCWD, from.c_str(), directory, name.c_str(), 0) == 0) return {};
+  if (::linkat(AT_FDCWD, from.c_str(), directory, name.c_str(), 0) == 0) return true;
   switch (errno) {
+    case EEXIST:
+      return false;
     case ENOENT:
       return gone();
     case EXDEV:       // uploads and agents' directories lie on different file systems

@@ -21,8 +21,9 @@ std::string safe_extension(const Attachment& attachment);
 // may be read, not written: a link shares the upload's bytes with every other place that has
 // it, and a copy behaves alike. That keeps an agent from changing it by mistake; one that
 // runs as root, or sets out to, can still change what its own app has uploaded.
-// Errc::not_found "file_not_found" when the upload's file has gone, Errc::unavailable
-// "disk_full" or "workspace_unavailable" otherwise.
-Result<void> attach_file(const Attachment& attachment, int directory, const std::string& name);
+// False: there is something of this name already, and it stays. Errc::not_found "file_not_found"
+// when the upload's file has gone, Errc::unavailable "disk_full" or "workspace_unavailable"
+// otherwise; then there is nothing of this name from us.
+Result<bool> attach_file(const Attachment& attachment, int directory, const std::string& name);
 
 }  // namespace clawdforge

@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <memory>
 
 #include "storage/disk/file_error.h"
+#include "storage/work/dirs_removal.h"
 
 namespace clawdforge {
 namespace {
@@ -31,7 +31,8 @@ Result<void> fill(const NamedDirs& dirs, const std::string& id,
   if (!work.is_open()) return file_failure(errno, "opening a run's directory");
   for (std::size_t i = 0; i < attachments.size(); ++i) {
     auto attached = attach_file(attachments[i], work.number(), names[i]);
-    if (!attached) return attached;
+    if (!attached) return std::unexpected(std::move(attached.error()));
+    if (!*attached) return file_failure(EEXIST, "linking an attachment");
   }
   return {};
 }
@@ -43,7 +44,7 @@ Result<void> make_run(const NamedDirs& dirs, const std::string& id,
   if (!made) return std::unexpected(std::move(made.error()));
   if (!*made) return file_failure(EEXIST, "making a run's directory");
   auto filled = fill(dirs, id, attachments, names);
-  if (!filled) dirs.remove(id, log);
+  if (!filled) dirs.remove(id, log);  // there are only attachments in it
   return filled;
 }
 
@@ -74,20 +75,11 @@ Async<RunDir> RunDirs::make(std::string run_id, std::vector<Attachment> attachme
 
 void RunDirs::remove(std::string run_id) {
   if (!is_dir_name(run_id)) return;  // make() has made none
-  disk_.post_in_steps(
-      [dirs = dirs_, id = std::move(run_id), log = &log_] { return dirs.remove_step(id, *log); });
+  remove_dir(dirs_, std::move(run_id), disk_, log_);
 }
 
-void RunDirs::remove_again() {
-  disk_.post([dirs = dirs_, log = &log_] { dirs.remove_again(*log); });
-}
+void RunDirs::remove_again() { remove_dirs_again(dirs_, disk_, log_); }
 
-Async<std::int64_t> RunDirs::clear() {
-  auto removed = std::make_shared<std::int64_t>(0);
-  auto cleared = co_await disk_.call(
-      [dirs = dirs_, log = &log_, removed] { return dirs.keep_only({}, *log, *removed); });
-  if (!cleared) co_return std::unexpected(std::move(cleared.error()));
-  co_return *removed;
-}
+Async<std::int64_t> RunDirs::clear() { return keep_only_dirs(dirs_, {}, &disk_, &log_); }
 
 }  // namespace clawdforge

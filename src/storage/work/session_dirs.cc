@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <iterator>
 #include <set>
+#include <system_error>
 
+#include "base/ids.h"
 #include "storage/disk/file_error.h"
-#include "storage/disk/tree.h"
+#include "storage/work/dirs_removal.h"
 
 namespace clawdforge {
 namespace {
@@ -34,31 +37,47 @@ Result<void> make_session(const NamedDirs& dirs, const std::string& id) {
   return {};
 }
 
-Result<void> attach_all(int work, const std::vector<Attachment>& attachments,
-                        const std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < attachments.size(); ++i) {
-    if (auto removed = remove_tree(work, names[i]); !removed) return removed;
-    auto attached = attach_file(attachments[i], work, names[i]);
-    if (!attached) return attached;
+// Where the agent has put something under this name, another name is taken: what lies there may be
+// a tree of any size, so it is not removed. Gives the name.
+Result<std::string> attach_under_free_name(const Attachment& attachment, int work,
+                                           const std::string& stem) {
+  constexpr int kNamesTried = 8;
+  const std::string extension = safe_extension(attachment);
+  std::string name = stem + extension;
+  for (int i = 0; i < kNamesTried; ++i) {
+    auto attached = attach_file(attachment, work, name);
+    if (!attached) return std::unexpected(std::move(attached.error()));
+    if (*attached) return name;
+    std::uint64_t random = 0;
+    fill_random(&random, sizeof(random));
+    name = fmt::format("{}-{:016x}{}", stem, random, extension);
   }
-  return {};
+  return file_failure(EEXIST, "naming an attachment");
 }
 
-Result<void> attach_to(const NamedDirs& dirs, const std::string& id,
-                       const std::vector<Attachment>& attachments,
-                       const std::vector<std::string>& names, Log& log) {
+// Gives the names in `work`. After a failure none of them is left.
+Result<std::vector<std::string>> attach_to(const NamedDirs& dirs, const std::string& id,
+                                           std::int64_t turn_index,
+                                           const std::vector<Attachment>& attachments, Log& log) {
   const Descriptor work = dirs.open_inside(id, "work");
   if (!work.is_open()) return file_failure(errno, "opening a session's directory");
-  auto attached = attach_all(work.number(), attachments, names);
-  if (attached) return attached;
-  for (const std::string& name : names) {
-    if (auto removed = remove_tree(work.number(), name); !removed) {
+  std::vector<std::string> names;
+  for (const Attachment& attachment : attachments) {
+    const std::string stem = fmt::format("attachment-{}-{}", turn_index, names.size() + 1);
+    auto attached = attach_under_free_name(attachment, work.number(), stem);
+    if (attached) {
+      names.push_back(std::move(*attached));
+      continue;
+    }
+    for (const std::string& name : names) {
+      if (::unlinkat(work.number(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
       log.warn("an attachment of a turn that does not begin cannot be removed",
                {{"session_id", std::string_view(id)},
-                {"why", std::string_view(removed.error().detail)}});
+                {"why", std::string_view(std::generic_category().message(errno))}});
     }
+    return std::unexpected(std::move(attached.error()));
   }
-  return attached;
+  return names;
 }
 
 }  // namespace
@@ -87,44 +106,27 @@ Async<SessionDir> SessionDirs::make(std::string session_id) {
 Async<std::vector<std::string>> SessionDirs::attach(std::string session_id, std::int64_t turn_index,
                                                     std::vector<Attachment> attachments) {
   if (!is_dir_name(session_id)) co_return unsafe_session_id();
-  std::vector<std::string> names;
-  std::vector<std::string> paths;
+  if (attachments.empty()) co_return std::vector<std::string>();
   const std::string work = of(session_id).work;
-  for (std::size_t i = 0; i < attachments.size(); ++i) {
-    names.push_back(
-        fmt::format("attachment-{}-{}{}", turn_index, i + 1, safe_extension(attachments[i])));
-    paths.push_back(work + "/" + names.back());
-  }
-  if (names.empty()) co_return paths;
-  auto attached =
-      co_await disk_.call([dirs = dirs_, id = std::move(session_id),
-                           attachments = std::move(attachments), names = std::move(names),
-                           log = &log_] { return attach_to(dirs, id, attachments, names, *log); });
+  auto attached = co_await disk_.call(
+      [dirs = dirs_, id = std::move(session_id), turn_index, attachments = std::move(attachments),
+       log = &log_] { return attach_to(dirs, id, turn_index, attachments, *log); });
   if (!attached) co_return std::unexpected(std::move(attached.error()));
-  co_return paths;
+  for (std::string& name : *attached) name = work + "/" + name;
+  co_return std::move(*attached);
 }
 
 void SessionDirs::remove(std::string session_id) {
   if (!is_dir_name(session_id)) return;  // make() has made none
-  disk_.post_in_steps([dirs = dirs_, id = std::move(session_id), log = &log_] {
-    return dirs.remove_step(id, *log);
-  });
+  remove_dir(dirs_, std::move(session_id), disk_, log_);
 }
 
-void SessionDirs::remove_again() {
-  disk_.post([dirs = dirs_, log = &log_] { dirs.remove_again(*log); });
-}
+void SessionDirs::remove_again() { remove_dirs_again(dirs_, disk_, log_); }
 
 Async<std::int64_t> SessionDirs::keep_only(std::vector<std::string> session_ids) {
   std::set<std::string> kept(std::make_move_iterator(session_ids.begin()),
                              std::make_move_iterator(session_ids.end()));
-  auto removed = std::make_shared<std::int64_t>(0);
-  auto keeping = disk_.call([dirs = dirs_, kept = std::move(kept), log = &log_, removed] {
-    return dirs.keep_only(kept, *log, *removed);
-  });
-  auto done = co_await std::move(keeping);
-  if (!done) co_return std::unexpected(std::move(done.error()));
-  co_return *removed;
+  return keep_only_dirs(dirs_, std::move(kept), &disk_, &log_);
 }
 
 }  // namespace clawdforge

@@ -73,8 +73,8 @@ class SessionDirs {
   // "disk_full", "disk_busy" or "workspace_unavailable".
   Async<SessionDir> make(std::string session_id);
   // Hard-links, else copies, files into `work` as attachment-TURN-N.ext, and gives their
-  // absolute paths. What the agent has put there under such a name is replaced. Errors as
-  // RunDirs::make(); then nothing of this turn is left.
+  // absolute paths. What the agent has put there under such a name stays, and the attachment gets
+  // attachment-TURN-N-RANDOM.ext. Errors as RunDirs::make(); then nothing of this turn is left.
   Async<std::vector<std::string>> attach(std::string session_id, std::int64_t turn_index,
                                          std::vector<Attachment> attachments);
 

@@ -1,5 +1,8 @@
 #include "storage/work/session_dirs.h"
 
+#include <boost/asio/co_spawn.hpp>
+
+#include "storage/disk/tree.h"
 #include "storage/disk/workspace_fixture.h"
 
 namespace clawdforge {
@@ -12,9 +15,19 @@ class SessionDirsTest : public WorkspaceTest {
     EXPECT_EQ(chmod(path(name).c_str(), 0400), 0);
     return path(name);
   }
-  // Behind all that was posted before.
+  static void fill(const std::string& directory, std::size_t files) {
+    std::filesystem::create_directories(directory);
+    for (std::size_t i = 0; i < files; ++i) {
+      write_file(directory + "/" + std::to_string(i), "");
+    }
+  }
+  // A job of another app: says whether this is still there when it is done.
+  Async<bool> other_job(const std::string& name) {
+    return disk_.call([path = path(name)]() -> Result<bool> { return exists(path); });
+  }
+  // After all that was posted before.
   void finish() {
-    for (int i = 0; i < 4; ++i) ASSERT_TRUE(await(disk_.call([]() -> Result<void> { return {}; })));
+    for (int i = 0; i < 8; ++i) ASSERT_TRUE(await(disk_.call([]() -> Result<void> { return {}; })));
   }
 
   SessionDirs dirs_{root_, disk_, log_};
@@ -96,6 +109,20 @@ TEST_F(SessionDirsTest, AnAgentCannotTakeTheNamesOfAttachments) {
   EXPECT_EQ(read_file(path("outside")), "kept");
 }
 
+// Removing it could take minutes, and every app waits for the one thread of the disk.
+TEST_F(SessionDirsTest, WhatHasTheNameOfAnAttachmentIsNotRemovedOnTheWay) {
+  const auto made = await(dirs_.make("s"));
+  ASSERT_TRUE(made);
+  const std::string file = upload("u1", "one");
+  fill(made->work + "/attachment-1-1.txt", 20);
+  const auto attached = await(dirs_.attach("s", 1, {{file, ".txt"}}));
+  ASSERT_TRUE(attached) << attached.error().detail;
+  EXPECT_EQ(read_file(attached->at(0)), "one");
+  EXPECT_TRUE(attached->at(0).starts_with(made->work + "/attachment-1-1-"));
+  EXPECT_TRUE(attached->at(0).ends_with(".txt"));
+  EXPECT_EQ(names_in(made->work + "/attachment-1-1.txt").size(), 20u);
+}
+
 TEST_F(SessionDirsTest, AnErrorLeavesNothingOfTheTurn) {
   const auto made = await(dirs_.make("s"));
   ASSERT_TRUE(made);
@@ -165,6 +192,43 @@ TEST_F(SessionDirsTest, AStartKeepsTheSessionsThatTheLedgerKnows) {
   EXPECT_EQ(names_in(path("sessions")), (std::set<std::string>{"s1", "s3"}));
   EXPECT_EQ(read_file(path("sessions/s1/work/file")), "text");
   EXPECT_EQ(read_file(path("kept")), "text");
+}
+
+// More than one step removes.
+constexpr std::size_t kManyFiles = 2 * kTreeStepEntriesMax + 1;
+
+TEST_F(SessionDirsTest, AStartRemovesInSteps) {
+  ASSERT_TRUE(await(dirs_.keep_only({})));
+  fill(path("sessions/left/work"), kManyFiles);
+  const auto note = [](auto& answer) {
+    return [&answer](std::exception_ptr, auto result) { answer = result.value(); };
+  };
+  std::int64_t removed = 0;
+  bool is_there = false;
+  boost::asio::co_spawn(io_, dirs_.keep_only({}), note(removed));
+  boost::asio::co_spawn(io_, other_job("sessions/left/work"), note(is_there));
+  io_.restart();
+  io_.run();
+  EXPECT_TRUE(is_there) << "another job was done between two steps";
+  EXPECT_EQ(removed, 1);
+  EXPECT_TRUE(names_in(path("sessions")).empty());
+}
+
+TEST_F(SessionDirsTest, WhatCouldNotBeRemovedIsRemovedInStepsLater) {
+  ASSERT_TRUE(await(dirs_.make("s")));
+  fill(path("sessions/s/work/left"), kManyFiles);
+  std::filesystem::rename(path("sessions"), path("aside"));
+  write_file(path("sessions"), "a file in its place");
+  dirs_.remove("s");
+  finish();
+  EXPECT_EQ(dirs_.unremoved(), 1u);
+  std::filesystem::remove(path("sessions"));
+  std::filesystem::rename(path("aside"), path("sessions"));
+  dirs_.remove_again();
+  EXPECT_TRUE(await(other_job("sessions/s")).value()) << "it was done between two steps";
+  finish();
+  EXPECT_EQ(dirs_.unremoved(), 0u);
+  EXPECT_TRUE(names_in(path("sessions")).empty());
 }
 
 TEST_F(SessionDirsTest, SaysWhenTheWorkspaceCannotBeUsed) {
