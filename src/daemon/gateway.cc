@@ -61,6 +61,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
               .apps = apps_,
               .clock = deps_.clock,
               .log = deps_.log}),
+      compute_(deps_.io.get_executor()),
       upload_files_(deps_.data_dir.path(), deps_.disk),
       run_dirs_(deps_.data_dir.path(), deps_.disk, deps_.log),
       session_dirs_(deps_.data_dir.path(), deps_.disk, deps_.log),
@@ -169,9 +170,10 @@ Endpoints Gateway::endpoints() {
   add_health_routes(all, health_);
   add_token_routes(all, apps_, sessions_);
   const Config& config = deps_.config;
-  add_run_routes(all, runs_, {config.default_model, config.default_timeout, config.max_timeout});
+  add_run_routes(all, runs_, compute_,
+                 {config.default_model, config.default_timeout, config.max_timeout});
   add_file_routes(all, uploads_, static_cast<std::size_t>(config.file_bytes_max));
-  add_session_routes(all, sessions_, apps_, quota_, deps_.ledger.sessions,
+  add_session_routes(all, sessions_, apps_, quota_, compute_, deps_.ledger.sessions,
                      {config.default_timeout, config.max_timeout, config.event_format});
   add_event_routes(all, sessions_, apps_, quota_);
   add_permission_routes(all, sessions_);

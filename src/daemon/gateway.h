@@ -14,6 +14,7 @@
 #include "api/core/health_routes.h"
 #include "base/async.h"
 #include "base/clock.h"
+#include "base/compute_worker.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -101,6 +102,7 @@ class Gateway {
   Apps apps_;
   Quota quota_;
   Watch watch_;
+  ComputeWorker compute_;
   UploadFiles upload_files_;
   RunDirs run_dirs_;
   SessionDirs session_dirs_;

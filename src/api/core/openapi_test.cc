@@ -71,14 +71,15 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   Quota quota({}, metrics);
   Runs runs({io.get_executor(), ledger->runs, quota, one_shots, uploads, run_dirs, clock, ids,
              metrics, "instance"});
-  add_run_routes(endpoints, runs, {});
+  ComputeWorker compute(io.get_executor());
+  add_run_routes(endpoints, runs, compute, {});
   Agents agents(*spawner, {});
   SessionDirs session_dirs(".", disk, log);
   AcpxRecords acpx_records(".", disk);
   Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, agents, uploads,
                      session_dirs, acpx_records, clock, ids, log, metrics},
                     {});
-  add_session_routes(endpoints, sessions, apps, quota, ledger->sessions, {});
+  add_session_routes(endpoints, sessions, apps, quota, compute, ledger->sessions, {});
   add_event_routes(endpoints, sessions, apps, quota);
   add_permission_routes(endpoints, sessions);
   add_agent_routes(endpoints, [] { return std::vector<AgentListing>(); });

@@ -9,7 +9,6 @@
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
 #include "api/native/prompt_fields.h"
-#include "base/free_memory.h"
 #include "json/json_members.h"
 
 namespace clawdforge {
@@ -94,10 +93,12 @@ Response failure(const RunOutcome& outcome, const Failure& why, std::string_view
   return response;
 }
 
-Task<Response> run(Runs* runs, const RunDefaults* defaults, Caller caller, Request* request) {
-  auto parsed = parse_run(request->body, *defaults);
+Task<Response> run(Runs* runs, ComputeWorker* compute, std::shared_ptr<const RunDefaults> defaults,
+                   Caller caller, Request* request) {
+  auto parsed = co_await compute->run(std::move(request->body), [defaults](std::string& body) {
+    return parse_run(body, *defaults);
+  });
   if (!parsed) co_return problem(parsed.error(), request->id);
-  free_memory(request->body);  // a prompt of megabytes is not kept twice
   parsed->run.received = request->received;
   const auto outcome = co_await runs->execute(caller.app, std::move(parsed->run), request->hang_up);
   if (!outcome) co_return problem(outcome.error(), request->id);
@@ -126,12 +127,13 @@ Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults) 
   return parsed;
 }
 
-void add_run_routes(Endpoints& endpoints, Runs& runs, RunDefaults defaults) {
+void add_run_routes(Endpoints& endpoints, Runs& runs, ComputeWorker& compute,
+                    RunDefaults defaults) {
   auto kept = std::make_shared<const RunDefaults>(std::move(defaults));
   Runs* to = &runs;
   endpoints.push_back({"POST", "/run", Permit::app, Body::json,
-                       [to, kept](Caller caller, Request* request) {
-                         return run(to, kept.get(), std::move(caller), request);
+                       [to, worker = &compute, kept](Caller caller, Request* request) {
+                         return run(to, worker, kept, std::move(caller), request);
                        },
                        true});
 }

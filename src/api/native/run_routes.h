@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "api/core/endpoint.h"
+#include "base/compute_worker.h"
 #include "base/result.h"
 #include "runs/runs.h"
 
@@ -25,7 +26,7 @@ struct ParsedRun {
 // The body of POST /run. Errc::malformed or Errc::invalid with all that is wrong.
 Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults);
 
-// `runs` outlives the endpoints.
-void add_run_routes(Endpoints& endpoints, Runs& runs, RunDefaults defaults);
+// `runs` and `compute` outlive the endpoints.
+void add_run_routes(Endpoints& endpoints, Runs& runs, ComputeWorker& compute, RunDefaults defaults);
 
 }  // namespace clawdforge

@@ -3,17 +3,17 @@
 #include "api/core/problem.h"
 #include "api/native/event_routes.h"
 #include "api/native/session_answers.h"
-#include "base/free_memory.h"
 
 namespace clawdforge {
 namespace {
 
 constexpr std::size_t kFilePieceBytes = 256 * 1024;  // of a file, read and sent at a time
 
-Task<Response> create(Sessions* sessions, const Apps* apps, Caller caller, Request* request) {
-  auto parsed = parse_session(request->body);
+Task<Response> create(Sessions* sessions, const Apps* apps, ComputeWorker* compute, Caller caller,
+                      Request* request) {
+  auto parsed = co_await compute->run(std::move(request->body),
+                                      [](std::string& body) { return parse_session(body); });
   if (!parsed) co_return problem(parsed.error(), request->id);
-  free_memory(request->body);  // what was made of it is kept, and not both
   const auto session = co_await sessions->create(caller.app, std::move(*parsed), request->hang_up);
   if (!session) co_return problem(session.error(), request->id);
   if (!apps->is_current(*caller.app)) {
@@ -24,12 +24,15 @@ Task<Response> create(Sessions* sessions, const Apps* apps, Caller caller, Reque
   co_return created_session(*session);
 }
 
-Task<Response> turn(Sessions* sessions, const Apps* apps, Quota* quota, SessionDefaults defaults,
-                    Caller caller, Request* request) {
+Task<Response> turn(Sessions* sessions, const Apps* apps, Quota* quota, ComputeWorker* compute,
+                    SessionDefaults defaults, Caller caller, Request* request) {
   defaults.event_format = caller.app->event_format.value_or(defaults.event_format);
-  auto parsed = parse_turn(request->body, accepts_event_stream(*request), defaults);
+  auto parsed = co_await compute->run(
+      std::move(request->body),
+      [accepts_stream = accepts_event_stream(*request), defaults](std::string& body) {
+        return parse_turn(body, accepts_stream, defaults);
+      });
   if (!parsed) co_return problem(parsed.error(), request->id);
-  free_memory(request->body);  // a prompt of megabytes is not kept twice
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
   TurnRequest& asked = parsed->turn;
@@ -124,11 +127,11 @@ Response session_problem(Failure error, std::string_view request_id) {
 }
 
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
-                        const SessionRows& rows, SessionDefaults defaults) {
+                        ComputeWorker& compute, const SessionRows& rows, SessionDefaults defaults) {
   Sessions* const all = &sessions;
   endpoints.push_back({"POST", "/sessions", Permit::app, Body::json,
-                       [all, known = &apps](Caller caller, Request* request) {
-                         return create(all, known, std::move(caller), request);
+                       [all, known = &apps, worker = &compute](Caller caller, Request* request) {
+                         return create(all, known, worker, std::move(caller), request);
                        },
                        true});
   endpoints.push_back({"GET", "/sessions", Permit::app, Body::none,
@@ -141,12 +144,13 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
   endpoints.push_back(
       {"DELETE", "/sessions/{id}", Permit::app, Body::none,
        [all](Caller caller, Request* request) { return close(all, std::move(caller), request); }});
-  endpoints.push_back(
-      {"POST", "/sessions/{id}/turn", Permit::app, Body::json,
-       [all, known = &apps, shares = &quota, defaults](Caller caller, Request* request) {
-         return turn(all, known, shares, defaults, std::move(caller), request);
-       },
-       true});
+  endpoints.push_back({"POST", "/sessions/{id}/turn", Permit::app, Body::json,
+                       [all, known = &apps, shares = &quota, worker = &compute, defaults](
+                           Caller caller, Request* request) {
+                         return turn(all, known, shares, worker, defaults, std::move(caller),
+                                     request);
+                       },
+                       true});
   endpoints.push_back({"GET", "/sessions/{id}/files", Permit::app, Body::none,
                        [all](Caller caller, Request* request) {
                          return list_files(all, std::move(caller), request);

@@ -3,6 +3,7 @@
 
 #include "api/core/endpoint.h"
 #include "api/native/session_requests.h"
+#include "base/compute_worker.h"
 #include "ledger/rows/session_rows.h"
 #include "quota/apps.h"
 #include "quota/quota.h"
@@ -12,7 +13,7 @@ namespace clawdforge {
 
 // All that is handed in outlives the endpoints.
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
-                        const SessionRows& rows, SessionDefaults defaults);
+                        ComputeWorker& compute, const SessionRows& rows, SessionDefaults defaults);
 
 // The session that a path names first. What is no id is not found, like any other.
 Result<std::string> session_id_of(const Request& request);

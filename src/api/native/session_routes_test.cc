@@ -30,7 +30,7 @@ class Collector final : public BodyWriter {
 class SessionRoutes : public ::testing::Test {
  protected:
   SessionRoutes() {
-    add_session_routes(endpoints_, sessions_, apps_, quota_, ledger_->sessions,
+    add_session_routes(endpoints_, sessions_, apps_, quota_, compute_, ledger_->sessions,
                        {std::chrono::seconds(120), std::chrono::seconds(600), EventFormat::acp});
     add_event_routes(endpoints_, sessions_, apps_, quota_);
     add_permission_routes(endpoints_, sessions_);
@@ -100,6 +100,7 @@ class SessionRoutes : public ::testing::Test {
                      {}};
   Apps apps_{ledger_->apps, clock_, ids_, log_};
   Quota quota_{{}, metrics_};
+  ComputeWorker compute_{io_.get_executor()};
   Endpoints endpoints_;
 };
 
