@@ -97,12 +97,12 @@ class Gateway {
   bool is_over_ = false;  // nothing is left but to return
   TaskGroup tasks_;
   Signals signals_;
-  Timer lag_timer_;
-  Timer alive_timer_;
+  Timer lag_timer_{deps_.io.get_executor()};
+  Timer alive_timer_{deps_.io.get_executor()};
   Apps apps_;
   Quota quota_;
   Watch watch_;
-  ComputeWorker compute_;
+  ComputeWorker compute_{deps_.io.get_executor()};
   UploadFiles upload_files_;
   RunDirs run_dirs_;
   SessionDirs session_dirs_;
