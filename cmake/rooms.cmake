@@ -1,7 +1,7 @@
-# add_room(NAME USES rooms... LINK libraries... TEST_USES rooms...)
+# add_room(NAME USES rooms... LINK libraries... TEST_USES rooms... TEST_SHARDS count)
 # One static library from src/NAME/*.cc, and one test program from src/NAME/*_test.cc. A room may
 # be in a family: src/agent/acp is the room agent/acp, with the targets room_agent_acp and
-# agent_acp_test. All rooms share the precompiled header of base.
+# agent_acp_test. All rooms share the precompiled header of base, all test programs another one.
 #
 # The sources of a room are compiled together, a few at a time (a "unity build"): reading the
 # headers costs more than all the rest, and so they are read once for many sources. The names in
@@ -15,8 +15,62 @@ function(compile_together target)
                         UNITY_BUILD_BATCH_SIZE ${CLAWDFORGE_UNITY_SOURCES})
 endfunction()
 
+# write_header_sum(TARGET files...): the precompiled header of a target holds the checkout's path, so
+# its bytes differ in each, and the compiler cache would never hit in another. It goes by this sum
+# instead: of all that the header is made from, which is these files of ours and libraries.
+function(write_header_sum target)
+  set(sums "")
+  foreach(file IN LISTS ARGN)
+    file(SHA256 ${CMAKE_SOURCE_DIR}/${file} sum)
+    string(APPEND sums "${sum} ")
+  endforeach()
+  file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.pch.sum
+       "${sums}${CMAKE_CXX_COMPILER_VERSION} ${Boost_VERSION} ${fmt_VERSION} ${GTest_VERSION}\n")
+endfunction()
+
+# add_test_program(NAME sources...): with the test libraries. In the release build the rooms are
+# optimised, and the tests themselves are not: they run once, so that would cost more than it saves.
+function(add_test_program name)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+  set(libraries rapidcheck GTest::gtest GTest::gmock)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    set(options -U_FORTIFY_SOURCE -O0 -g0)
+  endif()
+  if(NOT TARGET test_header)
+    file(WRITE ${CMAKE_BINARY_DIR}/generated/test_header.cc "")
+    add_library(test_header STATIC ${CMAKE_BINARY_DIR}/generated/test_header.cc)
+    target_include_directories(test_header PRIVATE ${CMAKE_SOURCE_DIR}/src)
+    target_compile_options(test_header PRIVATE ${options})
+    target_link_libraries(test_header PRIVATE ${libraries} fmt::fmt-header-only)
+    target_precompile_headers(test_header PRIVATE ${CMAKE_SOURCE_DIR}/tests/test_header.h)
+    write_header_sum(test_header src/base/pch.h tests/test_header.h)
+  endif()
+  add_executable(${name} ${ARGN})
+  compile_together(${name})
+  target_compile_options(${name} PRIVATE ${options})
+  target_link_libraries(${name} PRIVATE ${libraries} GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM test_header)
+endfunction()
+
+# add_shards(NAME [count]): runs NAME_test, in so many parts at the same time. For tests that mostly
+# wait.
+function(add_shards name)
+  if(NOT ARGN OR ARGN EQUAL 1)
+    add_test(NAME ${name} COMMAND ${name}_test)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+    return()
+  endif()
+  math(EXPR last "${ARGN} - 1")
+  foreach(shard RANGE ${last})
+    add_test(NAME ${name}_${shard} COMMAND ${name}_test)
+    set_tests_properties(${name}_${shard} PROPERTIES TIMEOUT 300
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARGN};GTEST_SHARD_INDEX=${shard}")
+  endforeach()
+endfunction()
+
 function(add_room room)
-  cmake_parse_arguments(ROOM "" "" "USES;LINK;TEST_USES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "TEST_SHARDS" "USES;LINK;TEST_USES" ${ARGN})
   string(REPLACE "/" "_" name ${room})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${room}/*.cc)
   set(tests ${sources})
@@ -40,26 +94,15 @@ function(add_room room)
   target_link_libraries(room_${name} PUBLIC ${ROOM_USES} ${ROOM_LINK})
   if(name STREQUAL "base")
     target_precompile_headers(room_base PRIVATE ${CMAKE_SOURCE_DIR}/src/base/pch.h)
-    # The precompiled header holds the checkout's path, so its bytes differ in each, and the
-    # compiler cache would never hit in another. It goes by this sum instead: of all that the
-    # header is made from. It includes nothing of ours.
-    file(SHA256 ${CMAKE_SOURCE_DIR}/src/base/pch.h pch_sum)
-    file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/room_base.dir/cmake_pch.hxx.pch.sum
-         "${pch_sum} ${CMAKE_CXX_COMPILER_VERSION} ${Boost_VERSION} ${fmt_VERSION}\n")
+    write_header_sum(room_base src/base/pch.h)
   else()
     target_precompile_headers(room_${name} REUSE_FROM room_base)
   endif()
 
   if(CLAWDFORGE_TESTS AND tests)
-    find_package(GTest REQUIRED)
-    find_package(rapidcheck REQUIRED)
-    add_executable(${name}_test ${tests})
-    compile_together(${name}_test)
-    target_link_libraries(${name}_test PRIVATE room_${name} ${ROOM_TEST_USES} rapidcheck GTest::gtest GTest::gmock
-                                               GTest::gtest_main)
-    target_precompile_headers(${name}_test REUSE_FROM room_base)
-    add_test(NAME ${name} COMMAND ${name}_test)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+    add_test_program(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE room_${name} ${ROOM_TEST_USES})
+    add_shards(${name} ${ROOM_TEST_SHARDS})
   endif()
 endfunction()
 enable_testing()

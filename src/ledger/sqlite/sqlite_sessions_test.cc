@@ -6,7 +6,7 @@
 namespace clawdforge {
 namespace {
 
-TimePoint at_second(std::int64_t second) { return TimePoint(std::chrono::seconds(second)); }
+TimePoint at_moment(std::int64_t second) { return TimePoint(std::chrono::seconds(second)); }
 
 class SqliteSessions : public ::testing::Test {
  protected:
@@ -26,18 +26,18 @@ class SqliteSessions : public ::testing::Test {
     session.id = id;
     session.app = "a";
     session.agent = "demo";
-    session.created_at = at_second(100);
+    session.created_at = at_moment(100);
     ASSERT_TRUE(await(as(instance_id).sessions.add(session, {1'000, {}})));
   }
   static SessionWrite turn(const std::string& id, std::int64_t index, std::int64_t second) {
     SessionWrite write;
     write.session_id = id;
     write.app = "a";
-    write.starts = {{index, at_second(second)}};
-    write.blocks = {{index * 10, index * 10 + 1, index, at_second(second), "{\"id\":1}\n{}\n"}};
+    write.starts = {{index, at_moment(second)}};
+    write.blocks = {{index * 10, index * 10 + 1, index, at_moment(second), "{\"id\":1}\n{}\n"}};
     write.ends = {
-        {index, "failed", at_second(second + 1), "error", "agent_failed", Usage{1, 2, 3, 4}, 0.5}};
-    write.audit = {{"turn", at_second(second), "{\"turn_index\":1}"}};
+        {index, "failed", at_moment(second + 1), "error", "agent_failed", Usage{1, 2, 3, 4}, 0.5}};
+    write.audit = {{"turn", at_moment(second), "{\"turn_index\":1}"}};
     return write;
   }
 
@@ -52,7 +52,7 @@ TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
   session.app = "a";
   session.agent = "demo";
   session.meta = "{\"k\":1}";
-  session.created_at = at_second(100);
+  session.created_at = at_moment(100);
   session.system = "be brief";
   ASSERT_TRUE(await(ledger().sessions.add(session, {10, {}})));
   const std::string row =
@@ -63,7 +63,7 @@ TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
             "s1|a|demo|NULL|{\"k\":1}|100|NULL|NULL|NULL|0|i1|NULL|be brief|approve_reads|NULL|"
             "NULL|NULL|NULL");
   ASSERT_TRUE(await(as("i2").sessions.note_agent("s1", "agent-1", {4711, 99, "boot"},
-                                                 AuditEvent{"create", at_second(101), "{}"})));
+                                                 AuditEvent{"create", at_moment(101), "{}"})));
   const std::string mark =
       "SELECT instance_id, agent_session_id, process_pid, process_start, process_boot_id "
       "FROM sessions";
@@ -72,7 +72,7 @@ TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|NULL|NULL|NULL");
   ASSERT_TRUE(await(as("i2").sessions.note_agent("s1", "agent-1", {4711, 99, "boot"}, {})));
   ASSERT_TRUE(await(
-      ledger().sessions.close("s1", "asked", {"close", at_second(200), "{\"by\":\"app\"}"}, {})));
+      ledger().sessions.close("s1", "asked", {"close", at_moment(200), "{\"by\":\"app\"}"}, {})));
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|NULL|NULL|NULL");
   EXPECT_EQ(other_->ask("SELECT closed_at, close_reason FROM sessions"), "200|asked");
   EXPECT_EQ(other_->ask("SELECT session_id, app_name, event, at, meta FROM session_events"),
@@ -98,31 +98,31 @@ TEST_F(SqliteSessions, TurnsAndJournalAreRowsToo) {
 TEST_F(SqliteSessions, WhatAnotherProgramClosesRemovesOrDatesBackIsSeenSo) {
   for (const char* id : {"closed", "removed", "dated-back", "opened"}) add(id);
   ASSERT_TRUE(await(ledger().journal.write(turn("dated-back", 1, 500))));
-  ASSERT_TRUE(await(ledger().sessions.close("opened", "asked", {"close", at_second(1), "{}"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.close("opened", "asked", {"close", at_moment(1), "{}"}, {})));
   other_->run("UPDATE sessions SET closed_at = 300 WHERE session_id = 'closed'");
   other_->run("DELETE FROM sessions WHERE session_id = 'removed'");
   other_->run("UPDATE sessions SET last_turn_at = 7 WHERE session_id = 'dated-back'");
   other_->run("UPDATE sessions SET closed_at = NULL WHERE session_id = 'opened'");
   using Ids = std::vector<std::string>;
-  EXPECT_EQ(await(ledger().sessions.find("closed")).value().closed_at, at_second(300));
+  EXPECT_EQ(await(ledger().sessions.find("closed")).value().closed_at, at_moment(300));
   EXPECT_EQ(await(ledger().sessions.find("removed")).error().code, "session_not_found");
   EXPECT_EQ(
       await(ledger().sessions.open_among({"closed", "removed", "dated-back", "opened"})).value(),
       (Ids{"dated-back", "opened"}));
-  EXPECT_EQ(await(ledger().sessions.closed(at_second(300), 9)).value(), Ids{"closed"});
-  const auto idle = await(ledger().sessions.idle(at_second(50), 9)).value();
+  EXPECT_EQ(await(ledger().sessions.closed(at_moment(300), 9)).value(), Ids{"closed"});
+  const auto idle = await(ledger().sessions.idle(at_moment(50), 9)).value();
   ASSERT_EQ(idle.size(), 1u);
   EXPECT_EQ(idle[0].id, "dated-back");
   EXPECT_EQ(await(ledger().sessions.note_agent("closed", "x", {}, {})).error().code,
             "session_closed");
   EXPECT_EQ(await(ledger().sessions.count_open()), 2);
-  EXPECT_EQ(await(ledger().sessions.close("dated-back", "idle", {"sweep_close", at_second(600), {}},
-                                          at_second(50))),
+  EXPECT_EQ(await(ledger().sessions.close("dated-back", "idle", {"sweep_close", at_moment(600), {}},
+                                          at_moment(50))),
             true);
   // The next turn sets the time anew.
   other_->run("UPDATE sessions SET last_turn_at = 9000 WHERE session_id = 'opened'");
   ASSERT_TRUE(await(ledger().journal.write(turn("opened", 1, 700))));
-  EXPECT_EQ(await(ledger().sessions.find("opened")).value().last_turn_at, at_second(701));
+  EXPECT_EQ(await(ledger().sessions.find("opened")).value().last_turn_at, at_moment(701));
 }
 
 TEST_F(SqliteSessions, ASessionThatAnotherProgramRemovesLeavesNothingForGood) {
@@ -139,8 +139,8 @@ TEST_F(SqliteSessions, ASessionThatAnotherProgramRemovesLeavesNothingForGood) {
   EXPECT_TRUE(await(as("i9").journal.unfinished_turns(10)).value().empty());
   EXPECT_EQ(await(as("i9").sessions.adopt_left()), 0);
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM turns"), "0");
-  EXPECT_EQ(await(ledger().journal.trim_old(at_second(400), 1)), 1);
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_second(500), "{}"}, 10)),
+  EXPECT_EQ(await(ledger().journal.trim_old(at_moment(400), 1)), 1);
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_moment(500), "{}"}, 10)),
             true);
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM journal"), "0");
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM session_events"), "2")
@@ -150,8 +150,8 @@ TEST_F(SqliteSessions, ASessionThatAnotherProgramRemovesLeavesNothingForGood) {
 TEST_F(SqliteSessions, DeletingLeavesTheAuditAlone) {
   add("s1");
   ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 200))));
-  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", at_second(300), "{}"}, {})));
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_second(400), "{}"}, 10)),
+  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", at_moment(300), "{}"}, {})));
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_moment(400), "{}"}, 10)),
             true);
   for (const char* table : {"sessions", "turns", "journal"}) {
     EXPECT_EQ(other_->ask(std::string("SELECT COUNT(*) FROM ") + table), "0") << table;
@@ -189,8 +189,8 @@ TEST_F(SqliteSessions, TheCountOfTheJournalFollowsWhatIsDeletedOfIt) {
   for (std::int64_t i = 1; i <= 4; ++i) {
     ASSERT_TRUE(await(ledger().journal.write(turn("s1", i, 200 + i))));
   }
-  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", at_second(300), "{}"}, {})));
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_second(400), "{}"}, 3)),
+  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", at_moment(300), "{}"}, {})));
+  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_moment(400), "{}"}, 3)),
             false);
   EXPECT_EQ(other_->ask("SELECT journal_bytes FROM sessions"), "12");
 }
@@ -202,7 +202,7 @@ TEST_F(SqliteSessions, TheCountOfTheJournalFollowsWhatIsTrimmed) {
   }
   const std::string bytes = "SELECT journal_bytes FROM sessions";
   EXPECT_EQ(other_->ask(bytes), "48");
-  EXPECT_EQ(await(ledger().journal.trim_old(at_second(202), 9)), 2);
+  EXPECT_EQ(await(ledger().journal.trim_old(at_moment(202), 9)), 2);
   EXPECT_EQ(other_->ask(bytes), "24");
   EXPECT_EQ(await(ledger().journal.trim_large(12, 9)), 1);
   EXPECT_EQ(other_->ask(bytes), "12");
@@ -259,13 +259,13 @@ TEST_F(SqliteSessions, NoCallOfTheRunningGatewayWalksThroughAWholeTable) {
   }
   ASSERT_TRUE(await(ledger().sessions.open_among({"s1"})));
   ASSERT_TRUE(await(ledger().sessions.count_open()));
-  ASSERT_TRUE(await(ledger().sessions.idle(at_second(1), 9)));
-  ASSERT_TRUE(await(ledger().sessions.closed(at_second(1), 9)));
+  ASSERT_TRUE(await(ledger().sessions.idle(at_moment(1), 9)));
+  ASSERT_TRUE(await(ledger().sessions.closed(at_moment(1), 9)));
   ASSERT_TRUE(await(as("i9").journal.unfinished_turns(9)));
-  ASSERT_TRUE(await(ledger().journal.trim_old(at_second(1), 9)));
+  ASSERT_TRUE(await(ledger().journal.trim_old(at_moment(1), 9)));
   other_->run("UPDATE sessions SET journal_bytes = 9000000");
   ASSERT_TRUE(await(ledger().journal.trim_large(2'000'000, 9)));
-  ASSERT_TRUE(await(ledger().sessions.close("s1", "idle", {"close", {}, "{}"}, at_second(999))));
+  ASSERT_TRUE(await(ledger().sessions.close("s1", "idle", {"close", {}, "{}"}, at_moment(999))));
   ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", {}, "{}"}, {})));
   ASSERT_TRUE(await(ledger().sessions.remove_closed("s1", {"hard_delete", {}, "{}"}, 9)));
   ASSERT_TRUE(await(ledger().sessions.drop("s1")));
