@@ -15,6 +15,20 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(120))
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+    # The long groups first, so that no worker is left with one at the end.
+    items.sort(key=lambda item: group_of(item) == item.nodeid)
+
+
+def group_of(item):
+    """The tests that must run in one process, in their order: those of a file that share a gateway,
+    for each kind of agent. A test that shares nothing is a group of its own."""
+    fixtures = item._fixtureinfo.name2fixturedefs.items()
+    if not any(fixture.scope in ("module", "class") for name, overridden in fixtures
+               for fixture in overridden if name != "agent_kind"):
+        return item.nodeid
+    callspec = getattr(item, "callspec", None)
+    return item.module.__name__ + (callspec.params.get("agent_kind", "") if callspec else "")
 
 
 def pytest_configure(config):
