@@ -76,10 +76,10 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
              .ids = deps_.ids,
              .metrics = deps_.metrics,
              .instance_id = instance_id_}),
-      sessions_(
-          {deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, agents_, uploads_,
-           session_dirs_, acpx_records_, deps_.clock, deps_.ids, deps_.log, deps_.metrics},
-          sessions_options()),
+      sessions_({deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_,
+                 agents_, uploads_, session_dirs_, acpx_records_, deps_.clock, deps_.ids, deps_.log,
+                 deps_.metrics},
+                sessions_options()),
       sweeper_({.executor = deps_.io.get_executor(),
                 .uploads = deps_.ledger.uploads,
                 .runs = deps_.ledger.runs,
@@ -213,9 +213,7 @@ Agents::Options Gateway::agents_options() const {
 
 Sessions::Options Gateway::sessions_options() const {
   const Config& config = deps_.config;
-  return {.limits = {config.live_sessions_max, config.sessions_max_per_app},
-          .agents_max = static_cast<std::size_t>(config.agents_max),
-          .permission_mode = config.permission_mode,
+  return {.permission_mode = config.permission_mode,
           .cancel_grace = config.cancel_grace,
           .start_max = config.agent_start_timeout,
           .first_sign_max = config.first_sign_timeout,

@@ -63,7 +63,7 @@ void AgentSeat::interrupt() {
       break;
     case SeatState::queued:
       move_to(SeatState::aborting);
-      if (slot_) slot_->withdraw();
+      if (ticket_) ticket_->withdraw();
       break;
     case SeatState::starting:
       move_to(SeatState::aborting);
@@ -85,18 +85,19 @@ void AgentSeat::give_up() {
     let_go();
   } else if (state_ == SeatState::queued || state_ == SeatState::starting ||
              state_ == SeatState::aborting) {
-    slot_.reset();
+    ticket_.reset();
     move_to(SeatState::empty);
   }
 }
 
 Task<std::optional<Failure>> AgentSeat::take_slot() {
-  auto entered = shared_.pool.enter(session_.app);
-  if (!entered) co_return entered.error();
-  slot_ = std::move(*entered);
-  if (!slot_->is_granted()) shared_.make_space();
-  co_await slot_->settled();
-  if (slot_->is_displaced()) co_return Pool::full().error();
+  auto admitted = deps_.quota.admit_agent(session_.app);
+  if (!admitted) co_return admitted.error();
+  ticket_ = std::move(*admitted);
+  if (!ticket_->has_place()) shared_.make_space();
+  const auto ready = co_await ticket_->ready();
+  // After an interrupt the ticket is withdrawn, and the state has said so already.
+  if (!ready && state_ == SeatState::queued) co_return ready.error();
   if (state_ == SeatState::queued) move_to(SeatState::starting);
   co_return std::nullopt;
 }
@@ -186,7 +187,7 @@ Task<void> AgentSeat::await_exit(std::shared_ptr<SessionAgent> agent) {
   const auto alive = owner_.shared_from_this();
   co_await agent->finish(owner_.is_closed());
   agent.reset();
-  slot_.reset();
+  ticket_.reset();
   move_to(state_ == SeatState::replacing ? SeatState::queued : SeatState::empty);
   // A closed row has no mark any more, and the mark of the next process stays.
   if (!owner_.is_closed() && state_ == SeatState::empty) {

@@ -13,7 +13,7 @@
 #include "agent/core/session_agent.h"
 #include "base/async.h"
 #include "base/signal.h"
-#include "quota/pool.h"
+#include "quota/ticket.h"
 #include "sessions/seat_state.h"
 #include "sessions/session_dependencies.h"
 
@@ -52,7 +52,7 @@ class AgentSeat {
 
   SeatState state() const { return state_; }
   bool is_leaving() const;  // its slot comes back soon
-  bool has_slot() const { return slot_ && slot_->is_granted(); }
+  bool has_slot() const { return ticket_ && ticket_->has_place(); }
   // Null unless it is ready.
   SessionAgent* agent() const { return state_ == SeatState::ready ? agent_.get() : nullptr; }
   // What the last conversation said when it was opened.
@@ -85,7 +85,7 @@ class AgentSeat {
   const SessionDependencies& deps_;
   const Session& session_;
   SeatState state_ = SeatState::empty;
-  std::unique_ptr<Slot> slot_;           // from queued to leaving
+  std::optional<Ticket> ticket_;         // for its slot; from queued to leaving
   std::shared_ptr<SessionAgent> agent_;  // while it opens or is ready; await_exit() has it then
   Opened opened_;
   Signal changed_;  // the state

@@ -38,7 +38,7 @@ Task<void> LiveSession::work() {
 // The session is idle now, so its agent may sleep if another session needs the slot.
 void LiveSession::end_work() {
   is_working_ = false;
-  if (shared_.pool.waiting() > 0) shared_.make_space();
+  if (deps_.quota.agents_waiting() > 0) shared_.make_space();
   note_quiet();
 }
 

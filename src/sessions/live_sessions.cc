@@ -6,25 +6,15 @@
 namespace clawdforge {
 using std::chrono::steady_clock;
 
-namespace {
-
-constexpr std::size_t kSlotQueueMax = 1'024;  // starts of agents that wait for a slot
-
-}  // namespace
-
 LiveSessions::LiveSessions(const SessionDependencies& deps, const SessionOptions& options,
                            Feeds& feeds)
-    : feeds_(feeds),
-      pool_({options.agents_max, kSlotQueueMax},
-            deps.metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
-            deps.metrics.gauge("clawdforge_agents_waiting",
-                               "Sessions that wait for a place for their agent.")),
+    : quota_(deps.quota),
+      feeds_(feeds),
       tasks_(deps.executor),
       shared_{
           .services = deps,
           .options = options,
           .tasks = tasks_,
-          .pool = pool_,
           .lines_skipped = deps.metrics.counter("clawdforge_agent_lines_skipped_total",
                                                 "Lines of sessions' agents that were no message."),
           .make_space = [this] { make_space(); },
@@ -90,7 +80,7 @@ Task<void> LiveSessions::stop() {
 void LiveSessions::make_space() {
   const auto leaving = std::ranges::count_if(
       sessions_, [](const auto& entry) { return entry.second->seat().is_leaving(); });
-  if (static_cast<std::size_t>(leaving) >= pool_.waiting()) return;
+  if (static_cast<std::size_t>(leaving) >= quota_.agents_waiting()) return;
   Entry best;
   std::pair<bool, steady_clock::time_point> best_rank;
   for (const auto& [id, live] : sessions_) {

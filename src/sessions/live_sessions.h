@@ -1,6 +1,6 @@
-// LiveSessions has every session that has something under way, and shares the slots for agents
-// out among them. Member of Sessions; io thread only. Its owner calls stop() and waits for it
-// before it dies.
+// LiveSessions has every session that has something under way, and puts
+// idle agents to sleep when others need their slots. Member of Sessions; io thread only. Its owner
+// calls stop() and waits for it before it dies.
 //
 // More sessions may be open than agents may live. When a start waits for a slot, the agent that
 // has been idle for longest is put to sleep; its session wakes it at the next turn.
@@ -16,7 +16,6 @@
 
 #include "base/async.h"
 #include "base/task_group.h"
-#include "quota/pool.h"
 #include "sessions/feeds.h"
 #include "sessions/live_session.h"
 #include "sessions/session_dependencies.h"
@@ -66,8 +65,8 @@ class LiveSessions {
   void make_space();
   void forget(const LiveSession& quiet);
 
+  Quota& quota_;
   Feeds& feeds_;
-  Pool pool_;
   TaskGroup tasks_;
   LiveSessionDependencies shared_;
   std::map<std::string, Entry, std::less<>> sessions_;

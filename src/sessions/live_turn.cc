@@ -99,6 +99,7 @@ const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<
     failure.reset();  // whatever the agent made of it
     outcome.stop_reason = "cancelled";
   }
+  if (ticket) ticket->settle(failure);
   if (failure) {
     outcome.stop_reason = stop_reason_of(*failure);
   } else if (!outcome.stop_reason) {

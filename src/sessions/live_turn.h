@@ -16,6 +16,7 @@
 #include "base/async.h"
 #include "base/signal.h"
 #include "base/timer.h"
+#include "quota/ticket.h"
 #include "sessions/turn.h"
 #include "storage/work/run_dirs.h"
 
@@ -62,6 +63,7 @@ class LiveTurn {
   const std::int64_t index;
   TurnRequest request;
   std::vector<Attachment> attachments;
+  std::optional<Ticket> ticket;  // for as long as it lives
   TurnStage stage = TurnStage::waiting;
   TurnStop stop = TurnStop::none;
   std::optional<Failure> stop_failure;  // what its caller is told then; none: not a failure

@@ -53,9 +53,10 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
   if (live_.is_stopping()) co_return shutting_down();
   const auto session = new_session(*app, std::move(request));
   if (!session) co_return session;
-  SessionLimits limits = options_.limits;
-  if (app->sessions_max) limits.open_max_per_app = app->sessions_max;
-  const auto added = co_await deps_.rows.add(*session, limits);
+  const auto ticket =
+      deps_.quota.admit(*app, {WorkKind::session_start, session->agent, session->model});
+  if (!ticket) co_return std::unexpected(ticket.error());
+  const auto added = co_await deps_.rows.add(*session, deps_.quota.session_limits(*app));
   if (!added) {
     if (may_be_kept(added.error())) closer_.drop_later(session->id);
     co_return std::unexpected(added.error());

@@ -13,7 +13,7 @@
 #include "base/task_group.h"
 #include "ledger/rows/journal_rows.h"
 #include "ledger/rows/session_rows.h"
-#include "quota/pool.h"
+#include "quota/quota.h"
 #include "sessions/seat_state.h"
 #include "storage/work/acpx_records.h"
 #include "storage/work/session_dirs.h"
@@ -25,6 +25,7 @@ struct SessionDependencies {
   IoExecutor executor;
   SessionRows& rows;
   JournalRows& journal_rows;
+  Quota& quota;
   Agents& agents;
   Uploads& uploads;
   SessionDirs& dirs;
@@ -36,8 +37,6 @@ struct SessionDependencies {
 };
 
 struct SessionOptions {
-  SessionLimits limits;
-  std::size_t agents_max = 0;
   PermissionMode permission_mode = PermissionMode::approve_reads;
   std::chrono::milliseconds cancel_grace{};
   std::chrono::seconds start_max{};       // to wait for a slot when a session is made
@@ -53,7 +52,6 @@ struct LiveSessionDependencies {
   const SessionDependencies& services;
   const SessionOptions& options;
   TaskGroup& tasks;
-  Pool& pool;
   Counter& lines_skipped;                            // of agents, because they were not a message
   std::function<void()> make_space;                  // a start waits for a slot
   std::function<void(const LiveSession&)> on_quiet;  // nothing is under way any more

@@ -44,9 +44,13 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
     if (session->closed_at) co_return session_closed();
   }
   if (live_.is_stopping()) co_return shutting_down();
+  auto ticket = deps_.quota.admit(*app, {WorkKind::turn, session->agent, session->model});
+  if (!ticket) co_return std::unexpected(ticket.error());
   const std::int64_t turns_given = session->turn_count;
   const auto live = live_.find_or_add(std::move(*session));
-  co_return live->enqueue(std::move(request), std::move(attachments), turns_given);
+  auto turn = live->enqueue(std::move(request), std::move(attachments), turns_given);
+  if (turn) (*turn)->ticket = std::move(*ticket);
+  co_return turn;
 }
 
 Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, std::string id,

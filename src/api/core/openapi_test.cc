@@ -76,7 +76,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   Agents agents(*spawner, {});
   SessionDirs session_dirs(".", disk, log);
   AcpxRecords acpx_records(".", disk);
-  Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, agents, uploads,
+  Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, quota, agents, uploads,
                      session_dirs, acpx_records, clock, ids, log, metrics},
                     {});
   add_session_routes(endpoints, sessions, apps, quota, compute, ledger->sessions, {});
