@@ -83,10 +83,10 @@ TEST_F(PoolTest, AFullQueueMakesRoomForAnAppThatHasLess) {
   EXPECT_FALSE((*waits)->is_displaced());
   EXPECT_EQ(pool.waiting(), 2u);
   auto third_app = pool.enter("third");
-  EXPECT_FALSE(third_app) << "one each is fair: nobody is displaced for it";
+  EXPECT_FALSE(third_app) << "one each is fair: none is displaced for it";
 }
 
-TEST_F(PoolTest, WithoutAQueueNobodyWaits) {
+TEST_F(PoolTest, WithoutAQueueNoneWaits) {
   Pool pool = make(1, 0);
   auto runs = pool.enter("a");
   EXPECT_TRUE((*runs)->is_granted());
@@ -107,7 +107,7 @@ TEST_F(PoolTest, WithdrawingFreesThePlaceInTheQueueButNotAGrantedOne) {
   EXPECT_FALSE(waits->is_granted());
 }
 
-// Whatever comes and goes: never more than allowed, nobody forgotten, no place lost.
+// Whatever comes and goes: never more than allowed, none forgotten, no place lost.
 RC_GTEST_FIXTURE_PROP(PoolTest, KeepsItsBoundsAndLosesNoPlace, ()) {
   const auto slots = *rc::gen::inRange<std::size_t>(1, 4);
   const auto queue = *rc::gen::inRange<std::size_t>(0, 6);

@@ -73,10 +73,10 @@ Async<SweepReport> Sweeper::sweep() {
   co_return swept;
 }
 
-// The file goes first and its row second. A row that is left over has expired, so nobody
-// can use it, and the next tick finds it again: whichever of the two steps fails or is cut
-// off, it is made good without a restart. The other way round, a file whose removal failed
-// would be found by nobody before the next start.
+// The file goes first and its row second. A row that is left over has expired, so no run can
+// use it, and the next tick finds it again: whichever of the two steps fails or is cut off, it
+// is made good without a restart. The other way round, a file whose removal failed would stay
+// until the next start.
 Async<void> Sweeper::sweep_uploads(SweepReport* report) {
   for (;;) {
     auto page = co_await deps_.uploads.expired(deps_.clock.now(), kSweepPageMax);

@@ -38,10 +38,10 @@ class UnlistedFile {
 std::string safe_extension(std::string_view filename) {
   const std::size_t dot = filename.rfind('.');
   if (dot == filename.npos) return {};
-  const std::string_view behind = filename.substr(dot + 1);
-  if (behind.empty() || behind.size() > kExtensionBytesMax) return {};
+  const std::string_view ending = filename.substr(dot + 1);
+  if (ending.empty() || ending.size() > kExtensionBytesMax) return {};
   std::string extension = ".";
-  for (const char c : behind) {
+  for (const char c : ending) {
     const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
     if (!(lower >= 'a' && lower <= 'z') && !(lower >= '0' && lower <= '9')) return {};
     extension += lower;

@@ -62,7 +62,7 @@ class Uploads {
   Async<KeptUpload> keep(std::unique_ptr<IncomingUpload> incoming, NewUpload upload);
 
   // The files of these tokens, in their order. Errc::not_found "file_not_found" if any is
-  // unknown, expired, somebody else's or no token at all.
+  // unknown, expired, another app's, or not a token at all.
   Async<std::vector<Attachment>> find(std::string app, std::vector<std::string> tokens);
 
  private:
@@ -73,7 +73,7 @@ class Uploads {
   const std::string instance_id_;
 };
 
-// A dot and what stands behind the last dot, in lower case, if that is 1 to 16 letters or
+// A dot and what stands after the last dot, in lower case, if that is 1 to 16 letters or
 // digits; else nothing.
 std::string safe_extension(std::string_view filename);
 
