@@ -10,7 +10,7 @@
 namespace clawdforge {
 namespace {
 
-ConfigSources nothing() {
+ConfigSources no_sources() {
   ConfigSources sources;
   sources.environment["HOME"] = "/home/cf";
   sources.working_dir = "/";
@@ -64,7 +64,7 @@ void allow_long_timeouts(const KeyRow& row, ConfigSources& sources) {
   if (row.name == "default_timeout_secs") sources.flags.push_back("--max-timeout-secs=604800");
 }
 
-Config::Line line_of(const Config& config, std::string_view key) {
+Config::Line told_line(const Config& config, std::string_view key) {
   const auto line = std::ranges::find(config.lines, key, &Config::Line::key);
   RC_ASSERT(line != config.lines.end());
   return *line;
@@ -80,7 +80,7 @@ void check_refusal(const Failure& error) {
 
 RC_GTEST_PROP(ConfigProperty, AStrongerSourceWins, ()) {
   const KeyRow& row = any_number_key();
-  ConfigSources sources = nothing();
+  ConfigSources sources = no_sources();
   std::string toml;
   allow_long_timeouts(row, sources);
   std::string expected;
@@ -95,7 +95,7 @@ RC_GTEST_PROP(ConfigProperty, AStrongerSourceWins, ()) {
   }
   const auto config = load_config_with_file_text(std::move(sources), toml);
   RC_ASSERT(config.has_value());
-  const Config::Line line = line_of(*config, row.name);
+  const Config::Line line = told_line(*config, row.name);
   RC_ASSERT(line.source.starts_with(expected_source));
   if (!expected.empty()) RC_ASSERT(line.value == expected);
 }
@@ -103,13 +103,13 @@ RC_GTEST_PROP(ConfigProperty, AStrongerSourceWins, ()) {
 RC_GTEST_PROP(ConfigProperty, ANumberInRangeComesThroughEverySource, ()) {
   const KeyRow& row = any_number_key();
   const std::string value = std::to_string(any_between(row.min, row.max));
-  ConfigSources sources = nothing();
+  ConfigSources sources = no_sources();
   std::string toml;
   allow_long_timeouts(row, sources);
   give(any_source(), row, value, sources, toml);
   const auto config = load_config_with_file_text(std::move(sources), toml);
   RC_ASSERT(config.has_value());
-  RC_ASSERT(line_of(*config, row.name).value == value);
+  RC_ASSERT(told_line(*config, row.name).value == value);
 }
 
 RC_GTEST_PROP(ConfigProperty, ANumberOutOfRangeIsRefusedByKey, ()) {
@@ -118,7 +118,7 @@ RC_GTEST_PROP(ConfigProperty, ANumberOutOfRangeIsRefusedByKey, ()) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const std::int64_t value = *rc::gen::arbitrary<bool>() ? any_between(kLeast, row.min - 1)
                                                          : any_between(row.max + 1, kMost);
-  ConfigSources sources = nothing();
+  ConfigSources sources = no_sources();
   std::string toml;
   const From from = any_source();
   give(from, row, std::to_string(value), sources, toml);
@@ -147,9 +147,9 @@ RC_GTEST_PROP(ConfigProperty, AnyBytesAsAFileGiveAConfigOrASentence, ()) {
                      for (const std::string& piece : chosen) text += piece;
                      return text;
                    }));
-  const auto config = load_config_with_file_text(nothing(), toml);
+  const auto config = load_config_with_file_text(no_sources(), toml);
   if (config) {
-    RC_ASSERT(load_config_with_file_text(nothing(), render_config(*config)).has_value());
+    RC_ASSERT(load_config_with_file_text(no_sources(), render_config(*config)).has_value());
   } else {
     check_refusal(config.error());
   }
@@ -158,7 +158,7 @@ RC_GTEST_PROP(ConfigProperty, AnyBytesAsAFileGiveAConfigOrASentence, ()) {
 RC_GTEST_PROP(ConfigProperty, AnyBytesAsAValueGiveAConfigOrASentence, (std::string value)) {
   const auto rows = key_rows();
   const KeyRow& row = rows[*rc::gen::inRange<std::size_t>(0, rows.size())];
-  ConfigSources sources = nothing();
+  ConfigSources sources = no_sources();
   if (*rc::gen::arbitrary<bool>()) {
     sources.environment[environment_name(row.name)] = value;
   } else {
@@ -170,7 +170,7 @@ RC_GTEST_PROP(ConfigProperty, AnyBytesAsAValueGiveAConfigOrASentence, (std::stri
     check_refusal(config.error());
     return;
   }
-  RC_ASSERT(load_config_with_file_text(nothing(), render_config(*config)).has_value());
+  RC_ASSERT(load_config_with_file_text(no_sources(), render_config(*config)).has_value());
   for (const std::string& warning : config->warnings) {
     RC_ASSERT(warning.find('\n') == std::string::npos);
   }
@@ -178,7 +178,7 @@ RC_GTEST_PROP(ConfigProperty, AnyBytesAsAValueGiveAConfigOrASentence, (std::stri
 
 RC_GTEST_PROP(ConfigProperty, AnyArgumentsGiveAConfigOrASentence,
               (std::vector<std::string> arguments)) {
-  ConfigSources sources = nothing();
+  ConfigSources sources = no_sources();
   sources.flags = std::move(arguments);
   for (std::string& argument : sources.flags) {
     if (*rc::gen::arbitrary<bool>()) argument.insert(0, "--");

@@ -19,6 +19,7 @@ MAIN_MAY_INCLUDE = {"base", "process/host", "agent/demo", "offline", "daemon", "
 TESTS_MAY_INCLUDE = {"client": {"http/server"}, "ledger/core": {"ledger/rows", "ledger/sqlite"},
                      "ledger/sqlite": {"ledger/rows"}, "sessions": {"ledger/core"},
                      "uploads": {"ledger/core", "storage/disk"}}
+COMPILED_ALONE = {"launcher", "ledger/rows"}  # rooms whose sources are not compiled together
 ROOM = r"[a-z_]+(?:/[a-z_]+)?"
 
 
@@ -141,6 +142,37 @@ def long_functions(root):
             f"{FUNCTION_LINES_MAX}"
             for path in sources(root) for line, count in functions_of(path.read_text())
             if count > FUNCTION_LINES_MAX]
+
+
+# Names
+
+def local_names(text):
+    """The functions (with the types of their parameters), types and constants of unnamed namespaces.
+
+    By the form of formatted code, so not all of them; the compiler finds the rest."""
+    for space in re.findall(r"^namespace \{\n(.*?)^\}  // namespace$", text, re.S | re.M):
+        for line in space.splitlines():
+            if re.match(r"[\s}/#)]|TEST|RC_|using|template", line):
+                continue
+            found = (re.match(r"(?:class|struct|enum class|enum) (\w+)()", line)
+                     or re.match(r"constexpr [^(]*?\b(k[A-Z]\w*)()", line)
+                     or re.match(r"[\w:<>,&* \[\]]+[ *&](\w+)\(([^)]*)", line))
+            if found:
+                yield found[1], re.sub(r"\w+ *(,|$)", r"\1", found[2])
+
+
+def names_twice(root):
+    """The sources of a room are compiled together, and so are its tests (cmake/rooms.cmake)."""
+    found, places = [], {}
+    for path in sources(root):
+        room = room_of(root, path)
+        if path.suffix != ".cc" or room in COMPILED_ALONE:
+            continue
+        for name in local_names(path.read_text()):
+            other = places.setdefault((room, is_test(path.relative_to(root)), *name), path)
+            if other != path:
+                found.append(f"{path.relative_to(root)}: {name[0]} is in {other.name} as well")
+    return found
 
 
 # Words
@@ -333,6 +365,6 @@ def undocumented_codes(root):
                     for code in sorted(promised & CODES_UNSEEN)]
 
 
-CHECKS = [wrong_includes, long_files, long_functions, banned_words, beast_everywhere,
+CHECKS = [wrong_includes, long_files, long_functions, names_twice, banned_words, beast_everywhere,
           foreign_places, dead_paths, titles, undocumented_errors, undocumented_limits,
           undocumented_codes]

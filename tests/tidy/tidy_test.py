@@ -64,6 +64,14 @@ auto d = agent_failed("queue_full", "A sentence.");
 void f() { failure.code = is_late ? "timeout" : "api_error"; }
 bool g() { return failure.code == "no_assignment"; }
 """
+
+
+def local(*lines):
+    """These in an unnamed namespace."""
+    return "\n".join(["namespace clawdforge {", "namespace {", *lines, "}  // namespace",
+                      "}  // namespace clawdforge", ""])
+
+
 GOOD = {
     "docs/architecture.md": ARCHITECTURE,
     "docs/openapi.yaml": OPENAPI,
@@ -73,6 +81,9 @@ GOOD = {
     "src/base/task_group.cc": "// the only place that says detached\n",
     "src/forge/apps.cc": '#include "forge/apps.h"\n#include "ledger/sql_ledger.h"\n',
     "src/forge/codes.cc": CODES,
+    "src/forge/limits.cc": local("constexpr int kCount = 3;", "struct Local {", "};",
+                                 "int twice(int number) { return 2 * number; }"),
+    "src/forge/other.cc": local("int twice(long number) { return number; }"),
     "src/forge/apps.h": "#pragma once\nconstexpr int kNameMax = 64;\n",
     "src/api/routes.cc": '#include "ledger/ledger.h"\n#include "forge/apps.h"\n',
     "src/http/parser.cc": "#include <boost/beast/http.hpp>\n",
@@ -158,6 +169,9 @@ def body(lines):
     (checks.wrong_includes, "src/cli/x_test.cc", '#include "forge/apps.h"\n', "forge/apps.h"),
     (checks.wrong_includes, "src/main.cc", '#include "forge/apps.h"\n', "forge/apps.h"),
     (checks.wrong_includes, "src/forge/x.cc", '#include "apps.h"\n', "does not name its room"),
+    (checks.names_twice, "src/forge/x.cc", local("constexpr long kCount{2};"), "kCount is in limits.cc"),
+    (checks.names_twice, "src/forge/x.cc", local("class Local {", "};"), "Local is in limits.cc"),
+    (checks.names_twice, "src/forge/x.cc", local("int twice(int a) {", "}"), "twice is in limits.cc"),
     (checks.wrong_includes, "src/attic/x.cc", "\n", "attic"),
     (checks.wrong_includes, "docs/architecture.md", "# No table\n", "no single table"),
     (checks.long_files, "src/base/x.h", "\n" * 201, "201 lines"),

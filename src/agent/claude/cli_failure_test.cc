@@ -7,7 +7,7 @@
 namespace clawdforge {
 namespace {
 
-constexpr std::int64_t kNow = 1759400000;
+constexpr std::int64_t kAskedAt = 1759400000;
 
 CliResult error(std::string text, std::optional<int> status = {},
                 std::string terminal = "api_error") {
@@ -63,7 +63,7 @@ TEST(CliFailure, TellsTheRealSentencesApart) {
        "agent_error"},
   };
   for (const Told& told : all) {
-    const Failure failure = failure_of(told.result, kNow, {});
+    const Failure failure = failure_of(told.result, kAskedAt, {});
     EXPECT_EQ(failure.code, told.code) << told.result.text;
     EXPECT_EQ(failure.kind, told.kind) << told.result.text;
     EXPECT_EQ(failure.message, told.result.text);
@@ -75,18 +75,19 @@ TEST(CliFailure, IsNotMisledByWordsOfTheCaller) {
   for (const std::string words : {"Not logged in", "usage limit reached|1759999999",
                                   "You've hit your limit · resets Oct 9"}) {
     EXPECT_EQ(failure_of(error("There's an issue with the selected model (" + words + ").", 404),
-                         kNow, {})
+                         kAskedAt, {})
                   .code,
               "unknown_model");
-    EXPECT_EQ(failure_of(error("API Error: 400 bad model: " + words, 400), kNow, {}).code,
+    EXPECT_EQ(failure_of(error("API Error: 400 bad model: " + words, 400), kAskedAt, {}).code,
               "api_error");
-    EXPECT_EQ(failure_of(error("Tool failed: " + words, {}, "x"), kNow, {}).code, "agent_error");
+    EXPECT_EQ(failure_of(error("Tool failed: " + words, {}, "x"), kAskedAt, {}).code,
+              "agent_error");
   }
 }
 
 TEST(CliFailure, SaysHowLongALimitLasts) {
   const auto wait = [](std::string text) {
-    return failure_of(error(std::move(text)), kNow, {}).retry_after.count();
+    return failure_of(error(std::move(text)), kAskedAt, {}).retry_after.count();
   };
   EXPECT_EQ(wait("Claude AI usage limit reached|1759403600"), 3600);
   EXPECT_EQ(wait("Claude AI usage limit reached|1759300000"), 60);
@@ -98,8 +99,8 @@ TEST(CliFailure, SaysHowLongALimitLasts) {
 
 TEST(CliFailure, MasksAndBoundsTheSentence) {
   const Failure failure = failure_of(
-      error("API Error:\n key sk-ant-api03-abcdefgh and hunter2!! " + std::string(600, 'x')), kNow,
-      {"hunter2!!"});
+      error("API Error:\n key sk-ant-api03-abcdefgh and hunter2!! " + std::string(600, 'x')),
+      kAskedAt, {"hunter2!!"});
   EXPECT_TRUE(failure.message.starts_with("API Error: key *** and *** xxx")) << failure.message;
   EXPECT_EQ(failure.message.size(), 499 + std::string("…").size());
 }
