@@ -64,15 +64,19 @@ struct Asked {
   std::string data_dir;  // empty: a copy alone
 };
 
-Result<void> verify_all(SqliteDriver& driver, const Asked& asked, Findings& findings) {
-  const bool is_copy = asked.data_dir.empty();
-  bool is_running = !is_copy && is_data_dir_in_use(asked.data_dir);
-  if (auto begun = driver.begin(Access::read); !begun) return begun;
+// The file of a database that lies in one. False: it is damaged, and its rows say nothing.
+Result<bool> verify_file(SqliteDriver& driver, Findings& findings) {
   findings.begin(kDamage);
   const auto damage = driver.damage(kDamageLinesMax);
   if (!damage) return std::unexpected(damage.error());
   for (const std::string& line : *damage) findings.note(kDamage, line);
-  if (!damage->empty()) return {};
+  return damage->empty();
+}
+
+// In the transaction that the caller has begun, on any database.
+Result<void> verify_all(SqlDriver& driver, const Asked& asked, bool is_running,
+                        Findings& findings) {
+  const bool is_copy = asked.data_dir.empty();
   if (auto known = check_schema(driver, asked.ledger); !known) return known;
   // The gateway may have started since the first look, and the state read here be its own.
   is_running = is_running || (!is_copy && is_data_dir_in_use(asked.data_dir));
@@ -85,6 +89,15 @@ Result<void> verify_all(SqliteDriver& driver, const Asked& asked, Findings& find
   driver.rollback();
   if (is_copy) return {};
   return verify_files(driver, asked.data_dir, is_running, SystemClock(), findings);
+}
+
+Result<void> verify_ledger(SqliteDriver& driver, const Asked& asked, Findings& findings) {
+  const bool is_running = !asked.data_dir.empty() && is_data_dir_in_use(asked.data_dir);
+  if (auto begun = driver.begin(Access::read); !begun) return begun;
+  const auto is_whole = verify_file(driver, findings);
+  if (!is_whole) return std::unexpected(is_whole.error());
+  if (!*is_whole) return {};
+  return verify_all(driver, asked, is_running, findings);
 }
 
 int print(const Findings& findings) {
@@ -119,7 +132,7 @@ int verify(std::vector<std::string> arguments) {
   auto driver = SqliteDriver::open_to_read(asked->ledger, {});
   if (!driver) return refuse(kExitFailed, driver.error());
   Findings findings;
-  auto done = verify_all(**driver, *asked, findings);
+  auto done = verify_ledger(**driver, *asked, findings);
   if (done) return print(findings);
   Failure error = std::move(done.error());
   if (!error.detail.empty()) {
