@@ -68,6 +68,9 @@ void report(const Found& found, Log& log, Metrics& metrics) {
 
 Async<void> recover(RecoveryDependencies deps) {
   Found found;
+  // We hold the lock on the data directory: every other gateway of this ledger has ended.
+  const auto others = co_await deps.ledger.instances.end_others(deps.clock.now());
+  if (!others) co_return std::unexpected(others.error());
   auto ended = co_await end_processes(deps);
   if (!ended) co_return std::unexpected(ended.error());
   found.processes = std::move(*ended);

@@ -64,7 +64,9 @@ Result<std::optional<int>> step_in_transaction(SqlDriver& driver, std::span<cons
   if (auto begun = driver.begin(Access::write); !begun) {
     return std::unexpected(std::move(begun.error()));
   }
-  auto stepped = step(driver, files, now);
+  // Several programs may start at once.
+  auto locked = driver.lock("migrations");
+  auto stepped = locked ? step(driver, files, now) : std::unexpected(std::move(locked.error()));
   if (stepped) {
     auto committed = driver.commit();
     if (committed) return stepped;

@@ -56,12 +56,19 @@ class SqlDriver {
   // Leaves no transaction open, also when the database has ended it already.
   virtual void rollback() = 0;
 
+  // Inside a transaction: until its end no other connection holds the lock `name`, which is one of
+  // a fixed set. Here, nothing to do: a database whose write transactions exclude each other
+  // needs no more.
+  virtual Result<void> lock(std::string_view name);
+
   // Differs from the last one when another connection has committed a change.
   virtual Result<std::int64_t> change_mark() = 0;
 
   // Upkeep that nobody waits for; may do nothing.
   virtual Result<void> tidy(Moment moment) = 0;
 };
+
+inline Result<void> SqlDriver::lock(std::string_view) { return {}; }
 
 // For statements whose rows nobody looks at.
 inline Result<void> without_rows(Result<SqlResult> result) {

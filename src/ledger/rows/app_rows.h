@@ -17,7 +17,8 @@ class AppRows {
 
   Async<AppList> list() const;
 
-  // Errc::conflict "name_taken".
+  // To add the same one again changes nothing. Errc::conflict "name_taken" where another app
+  // has the name.
   Async<void> add(App app);
   // Another token for the same app. Errc::not_found "token_not_found".
   Async<void> rotate(std::string name, Digest token_digest);

@@ -1,5 +1,7 @@
 #include "ledger/rows/instance_rows.h"
 
+#include <fmt/format.h>
+
 namespace clawdforge {
 namespace {
 
@@ -8,6 +10,8 @@ constexpr std::string_view kBeginInstance =
     "VALUES ($1, $2, $3, $4, $4)";
 constexpr std::string_view kEndInstance =
     "UPDATE instances SET seen_at = $2, ended_at = $2 WHERE instance_id = $1";
+constexpr std::string_view kEndOthers =
+    "UPDATE instances SET ended_at = $2 WHERE instance_id <> $1 AND ended_at IS NULL";
 // The count makes every beat a change: SQLite does not write a page that stays the same.
 constexpr std::string_view kBeat =
     "INSERT INTO instances (instance_id, started_at, seen_at, beats) VALUES ($1, $2, $2, 1) "
@@ -37,6 +41,23 @@ Async<void> InstanceRows::end(TimePoint at) {
   return worker_.call<void>(Access::write, [self = self_, at](SqlDriver& driver) {
     return without_rows(driver.execute(kEndInstance, {self, unix_seconds(at)}));
   });
+}
+
+Async<std::int64_t> InstanceRows::end_others(TimePoint at) {
+  return worker_.call<std::int64_t>(Access::write, [self = self_, at](SqlDriver& driver) {
+    return changed_by(driver.execute(kEndOthers, {self, unix_seconds(at)}));
+  });
+}
+
+std::string owner_has_ended(std::string_view table) {
+  return fmt::format(
+      "NOT EXISTS (SELECT 1 FROM instances WHERE instances.instance_id = {}.instance_id "
+      "AND instances.ended_at IS NULL)",
+      table);
+}
+
+std::string may_be_written_by(std::string_view table, std::string_view self) {
+  return fmt::format("({}.instance_id = {} OR {})", table, self, owner_has_ended(table));
 }
 
 Async<void> InstanceRows::beat(TimePoint at) {

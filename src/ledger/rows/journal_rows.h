@@ -24,8 +24,9 @@ class JournalRows {
   Async<std::vector<JournalBlock>> page(std::string session_id, std::int64_t after,
                                         std::size_t bytes_max) const;
 
-  // A session whose row is gone stays gone, and nothing is written for it. When the worker is
-  // stuck this waits until it is known what became of the write.
+  // A session whose row is gone stays gone, and nothing is written for it. A write that is
+  // repeated counts once. When the worker is stuck this waits until it is known what became of
+  // the write. Errc::gone "session_closed" when the session is another living gateway's.
   Async<void> write(SessionWrite write);
   // Removes blocks written at or before `last`, at most `blocks_max`; gives how many.
   Async<std::int64_t> trim_old(TimePoint last, std::int64_t blocks_max);
@@ -33,7 +34,7 @@ class JournalRows {
   // `blocks_max`; gives how many.
   Async<std::int64_t> trim_large(std::int64_t bytes_max, std::int64_t blocks_max);
 
-  // At start, of earlier lives: turns that have not ended, at most `limit`.
+  // At start, of lives that have ended: turns that have not, at most `limit`.
   Async<std::vector<UnfinishedTurn>> unfinished_turns(std::int64_t limit) const;
 
  private:

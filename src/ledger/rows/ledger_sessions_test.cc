@@ -591,7 +591,7 @@ TEST_P(LedgerSessions, TurnsOfEarlierLivesAreFoundUntilTheyEnd) {
   ASSERT_TRUE(await(ledger().journal.write(begun)));
   SessionWrite ours = whole_turn("s2", 1, 205);
   ours.ends.clear();
-  ASSERT_TRUE(await(ledger().journal.write(ours)));
+  ASSERT_TRUE(await(as("i2").journal.write(ours)));
 
   EXPECT_TRUE(await(ledger().journal.unfinished_turns(10)).value().size() == 1) << "that of i2";
   const auto found = await(as("i2").journal.unfinished_turns(10)).value();

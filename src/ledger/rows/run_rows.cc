@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ledger/core/row_values.h"
+#include "ledger/rows/instance_rows.h"
 #include "ledger/rows/page_cursor.h"
 #include "ledger/rows/run_row.h"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr std::string_view kAddRun =
     "INSERT INTO runs (run_id, app_name, agent, model, state, started_at, prompt_bytes, "
     "instance_id, process_pid, process_start, process_boot_id) "
-    "VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8, $9, $10)";
+    "VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8, $9, $10) ON CONFLICT (run_id) DO NOTHING";
 constexpr std::string_view kSettleRun =
     "UPDATE runs SET state = $2, outcome = $3, ended_at = $4, duration_ms = $5, "
     "result_bytes = $6, stop_reason = $7, exit_code = $8, exit_signal = $9, input_tokens = $10, "
@@ -21,10 +22,10 @@ constexpr std::string_view kSettleRun =
 constexpr std::string_view kInterruptRuns =
     "UPDATE runs SET state = 'interrupted', outcome = 'interrupted', ended_at = $2, "
     "process_pid = NULL, process_start = NULL, process_boot_id = NULL "
-    "WHERE ended_at IS NULL AND (instance_id IS NULL OR instance_id <> $1)";
+    "WHERE ended_at IS NULL AND (instance_id IS NULL OR instance_id <> $1) AND {}";
 constexpr std::string_view kLeftOfRuns =
     "SELECT process_pid, process_start, process_boot_id FROM runs WHERE ended_at IS NULL "
-    "AND (instance_id IS NULL OR instance_id <> $1) "
+    "AND (instance_id IS NULL OR instance_id <> $1) AND {} "
     "AND process_pid BETWEEN 0 AND 9223372036854775807 "
     "AND process_start BETWEEN 0 AND 9223372036854775807 AND process_boot_id IS NOT NULL "
     "ORDER BY started_at, run_id LIMIT $2";
@@ -99,13 +100,15 @@ Async<std::int64_t> RunRows::trim(TimePoint last, std::int64_t rows_max) {
 Async<std::vector<ProcessMark>> RunRows::left_processes(std::int64_t limit) const {
   return worker_.call<std::vector<ProcessMark>>(
       Access::read, [self = self_, limit](SqlDriver& driver) {
-        return marks_in(driver.execute(kLeftOfRuns, {self, limit}));
+        static const std::string kLeft = fmt::format(kLeftOfRuns, owner_has_ended("runs"));
+        return marks_in(driver.execute(kLeft, {self, limit}));
       });
 }
 
 Async<std::int64_t> RunRows::interrupt_left(TimePoint at) {
   return worker_.call<std::int64_t>(Access::write, [self = self_, at](SqlDriver& driver) {
-    return changed_by(driver.execute(kInterruptRuns, {self, unix_seconds(at)}));
+    static const std::string kInterrupt = fmt::format(kInterruptRuns, owner_has_ended("runs"));
+    return changed_by(driver.execute(kInterrupt, {self, unix_seconds(at)}));
   });
 }
 

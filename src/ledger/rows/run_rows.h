@@ -20,7 +20,7 @@ class RunRows {
   // Errc::invalid "validation_failed" for a cursor that no page has given.
   Async<RunPage> page(AuditFilter filter) const;
 
-  // A run that begins, with its process.
+  // A run that begins, with its process. To add the same one again changes nothing.
   Async<void> add(Run run, ProcessMark process);
   // How it ended; the process mark is cleared. A row that is gone stays gone.
   Async<void> settle(RunEnd end);
@@ -28,10 +28,11 @@ class RunRows {
   // `rows_max`; gives how many.
   Async<std::int64_t> trim(TimePoint last, std::int64_t rows_max);
 
-  // At start, of earlier lives: the processes of runs that have not ended, at most `limit`.
+  // At start, of lives that have ended: the processes of runs that have not, the oldest first
+  // and at most `limit`.
   Async<std::vector<ProcessMark>> left_processes(std::int64_t limit) const;
-  // At start: what earlier lives of the gateway have left unfinished becomes
-  // "interrupted". Gives how many there were.
+  // At start: what lives that have ended have left unfinished becomes "interrupted". Gives
+  // how many there were.
   Async<std::int64_t> interrupt_left(TimePoint at);
 
  private:

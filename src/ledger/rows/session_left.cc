@@ -1,6 +1,9 @@
 // What becomes of sessions that are closed for long, and of those that an earlier life has left.
+#include <fmt/format.h>
+
 #include "ledger/core/row_values.h"
 #include "ledger/rows/audit_rows.h"
+#include "ledger/rows/instance_rows.h"
 #include "ledger/rows/journal_rows.h"
 #include "ledger/rows/session_rows.h"
 
@@ -15,20 +18,22 @@ constexpr std::string_view kDeleteClosed =
 // A turn that was given meanwhile may have left events.
 constexpr std::string_view kDropUnansweredJournal =
     "DELETE FROM journal WHERE session_id IN (SELECT session_id FROM sessions "
-    "WHERE closed_at IS NULL AND agent_session_id IS NULL AND instance_id <> $1)";
+    "WHERE closed_at IS NULL AND agent_session_id IS NULL AND instance_id <> $1 AND {})";
 constexpr std::string_view kDropUnanswered =
     "DELETE FROM sessions WHERE closed_at IS NULL AND agent_session_id IS NULL "
-    "AND instance_id <> $1";
+    "AND instance_id <> $1 AND {}";
 constexpr std::string_view kAdoptOpen =
     "UPDATE sessions SET instance_id = $1, process_pid = NULL, process_start = NULL, "
-    "process_boot_id = NULL WHERE closed_at IS NULL";
+    "process_boot_id = NULL WHERE closed_at IS NULL "
+    "AND (instance_id IS NULL OR instance_id <> $1) AND {}";
 constexpr std::string_view kForgetProcesses =
     "UPDATE sessions SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
-    "WHERE closed_at IS NOT NULL AND process_pid IS NOT NULL";
+    "WHERE closed_at IS NOT NULL AND process_pid IS NOT NULL "
+    "AND (instance_id IS NULL OR instance_id <> $1) AND {}";
 // Of closed sessions, too: another program may have closed one while its agent ran.
 constexpr std::string_view kLeftOfSessions =
     "SELECT process_pid, process_start, process_boot_id FROM sessions "
-    "WHERE (instance_id IS NULL OR instance_id <> $1) "
+    "WHERE (instance_id IS NULL OR instance_id <> $1) AND {} "
     "AND process_pid BETWEEN 0 AND 9223372036854775807 "
     "AND process_start BETWEEN 0 AND 9223372036854775807 AND process_boot_id IS NOT NULL "
     "ORDER BY created_at, session_id LIMIT $2";
@@ -56,16 +61,21 @@ Result<bool> delete_step(SqlDriver& driver, const std::string& id, const AuditEv
 }
 
 Result<std::int64_t> adopt_all(SqlDriver& driver, const std::string& instance_id) {
-  const auto emptied = driver.execute(kDropUnansweredJournal, {instance_id});
+  static const std::string kEnded = owner_has_ended("sessions");
+  static const std::string kEmpty = fmt::format(kDropUnansweredJournal, kEnded);
+  static const std::string kDrop = fmt::format(kDropUnanswered, kEnded);
+  static const std::string kAdopt = fmt::format(kAdoptOpen, kEnded);
+  static const std::string kForget = fmt::format(kForgetProcesses, kEnded);
+  const auto emptied = driver.execute(kEmpty, {instance_id});
   if (!emptied) return std::unexpected(emptied.error());
-  const auto dropped = driver.execute(kDropUnanswered, {instance_id});
+  const auto dropped = driver.execute(kDrop, {instance_id});
   if (!dropped) return std::unexpected(dropped.error());
-  const auto adopted = driver.execute(kAdoptOpen, {instance_id});
-  if (!adopted) return std::unexpected(adopted.error());
-  for (const std::string_view statement : {kForgetProcesses, kDropLoneTurns}) {
-    const auto done = driver.execute(statement);
+  for (const std::string& statement : {kAdopt, kForget}) {
+    const auto done = driver.execute(statement, {instance_id});
     if (!done) return std::unexpected(done.error());
   }
+  const auto tidied = driver.execute(kDropLoneTurns);
+  if (!tidied) return std::unexpected(tidied.error());
   return dropped->changed;
 }
 
@@ -81,7 +91,8 @@ Async<bool> SessionRows::remove_closed(std::string id, AuditEvent event, std::in
 Async<std::vector<ProcessMark>> SessionRows::left_processes(std::int64_t limit) const {
   return worker_.call<std::vector<ProcessMark>>(
       Access::read, [self = self_, limit](SqlDriver& driver) {
-        return marks_in(driver.execute(kLeftOfSessions, {self, limit}));
+        static const std::string kLeft = fmt::format(kLeftOfSessions, owner_has_ended("sessions"));
+        return marks_in(driver.execute(kLeft, {self, limit}));
       });
 }
 

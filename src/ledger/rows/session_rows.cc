@@ -7,25 +7,28 @@
 
 #include "ledger/core/row_values.h"
 #include "ledger/rows/audit_rows.h"
+#include "ledger/rows/instance_rows.h"
 #include "ledger/rows/session_row.h"
 
 namespace clawdforge {
 namespace {
 
-constexpr std::string_view kCountOpen = "SELECT COUNT(*) FROM sessions WHERE closed_at IS NULL";
+// Beside this one, which may be there already: the answer to a commit can get lost.
+constexpr std::string_view kCountOpen =
+    "SELECT COUNT(*) FROM sessions WHERE closed_at IS NULL AND session_id <> $1";
 constexpr std::string_view kCountOpenOfApp =
-    "SELECT COUNT(*) FROM sessions WHERE app_name = $1 AND closed_at IS NULL";
+    "SELECT COUNT(*) FROM sessions WHERE app_name = $2 AND closed_at IS NULL AND session_id <> $1";
 constexpr std::string_view kAddSession =
     "INSERT INTO sessions (session_id, app_name, agent, meta, created_at, model, system, effort, "
     "mcp_servers, permission_mode, instance_id) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (session_id) DO NOTHING";
 constexpr std::string_view kNoteAgent =
     "UPDATE sessions SET agent_session_id = $2, process_pid = $3, process_start = $4, "
-    "process_boot_id = $5, instance_id = $6 WHERE session_id = $1 AND closed_at IS NULL "
+    "process_boot_id = $5, instance_id = $6 WHERE session_id = $1 AND closed_at IS NULL AND {} "
     "RETURNING app_name";
 constexpr std::string_view kForgetProcess =
     "UPDATE sessions SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
-    "WHERE session_id = $1";
+    "WHERE session_id = $1 AND {}";
 constexpr std::string_view kDropJournal = "DELETE FROM journal WHERE session_id = $1";
 constexpr std::string_view kDropTurns = "DELETE FROM turns WHERE session_id = $1";
 constexpr std::string_view kDropSession = "DELETE FROM sessions WHERE session_id = $1";
@@ -47,12 +50,16 @@ Result<Admission> insert_session(SqlDriver& driver, const Session& session,
   const auto count_in = [](const SqlResult& result) {
     return whole_in(result.rows.at(0).at(0)).value_or(0);
   };
+  // Another gateway must not count the same free place.
+  if (auto locked = driver.lock("admission"); !locked) {
+    return std::unexpected(std::move(locked.error()));
+  }
   if (limits.open_max_per_app) {
-    const auto own = driver.execute(kCountOpenOfApp, {session.app});
+    const auto own = driver.execute(kCountOpenOfApp, {session.id, session.app});
     if (!own) return std::unexpected(own.error());
     if (count_in(*own) >= *limits.open_max_per_app) return Admission::app_full;
   }
-  const auto all = driver.execute(kCountOpen);
+  const auto all = driver.execute(kCountOpen, {session.id});
   if (!all) return std::unexpected(all.error());
   if (count_in(*all) >= limits.open_max) return Admission::pool_full;
   const auto added = driver.execute(kAddSession, row_of(session, instance_id));
@@ -78,11 +85,12 @@ struct AgentNote {
   std::optional<AuditEvent> created;
 };
 
-// False: there is no open session of this id.
+// False: there is no open session of this id, or another gateway has it.
 Result<bool> update_agent(SqlDriver& driver, const std::string& id, const AgentNote& agent) {
-  const auto noted = driver.execute(
-      kNoteAgent, {id, agent.agent_session_id, agent.process.pid, agent.process.start_time,
-                   agent.process.boot_id, agent.instance_id});
+  static const std::string kNote = fmt::format(kNoteAgent, may_be_written_by("sessions", "$6"));
+  const auto noted =
+      driver.execute(kNote, {id, agent.agent_session_id, agent.process.pid,
+                             agent.process.start_time, agent.process.boot_id, agent.instance_id});
   if (!noted) return std::unexpected(noted.error());
   if (noted->rows.empty()) return false;
   if (!agent.created) return true;
@@ -156,8 +164,10 @@ Async<void> SessionRows::note_agent(std::string id, std::string agent_session_id
 }
 
 Async<void> SessionRows::forget_process(std::string id) {
-  return worker_.call<void>(Access::write, [id = std::move(id)](SqlDriver& driver) {
-    return without_rows(driver.execute(kForgetProcess, {id}));
+  return worker_.call<void>(Access::write, [id = std::move(id), self = self_](SqlDriver& driver) {
+    static const std::string kForget =
+        fmt::format(kForgetProcess, may_be_written_by("sessions", "$2"));
+    return without_rows(driver.execute(kForget, {id, self}));
   });
 }
 

@@ -34,15 +34,16 @@ class SessionRows {
   Async<std::vector<std::string>> closed(TimePoint last, std::int64_t limit) const;
   Async<std::vector<std::string>> all_ids() const;
 
-  // An open session without an agent yet. Errc::unavailable "pool_full",
+  // An open session without an agent yet; to add the same one again changes nothing.
+  // Errc::unavailable "pool_full",
   // Errc::over_quota "too_many_sessions".
   Async<void> add(Session session, SessionLimits limits);
   // Its agent runs: what to load it by later, and the process. `created` comes with the
-  // first start and goes into the audit. Errc::gone "session_closed" when the row is
-  // closed or gone.
+  // first start and goes into the audit. The session is this gateway's from now on.
+  // Errc::gone "session_closed" when the row is closed, gone, or another living gateway's.
   Async<void> note_agent(std::string id, std::string agent_session_id, ProcessMark process,
                          std::optional<AuditEvent> created);
-  // Its agent does not run any more.
+  // Its agent does not run any more. A session of another living gateway stays as it is.
   Async<void> forget_process(std::string id);
   // Removes a session whose agent did not start. Nothing of it is left.
   Async<void> drop(std::string id);
@@ -54,10 +55,11 @@ class SessionRows {
   // of them its turns and its row; `event` goes into the audit then. Says whether all is gone.
   Async<bool> remove_closed(std::string id, AuditEvent event, std::int64_t blocks_max);
 
-  // At start, of earlier lives: the processes of sessions, at most `limit`.
+  // At start, of lives that have ended: the processes of sessions, the oldest first and at
+  // most `limit`.
   Async<std::vector<ProcessMark>> left_processes(std::int64_t limit) const;
-  // At start: sessions whose creation was never answered are removed, and the others
-  // have no process any more. Gives how many were removed.
+  // At start, of lives that have ended: sessions whose creation was never answered are removed,
+  // and the others are this gateway's and have no process any more. Gives how many were removed.
   Async<std::int64_t> adopt_left();
 
  private:

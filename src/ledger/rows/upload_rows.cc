@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kAddUpload =
     "INSERT INTO uploads (file_token_sha256, app_name, size, extension, created_at, expires_at, "
-    "instance_id) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    "instance_id) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (file_token_sha256) DO NOTHING";
 constexpr std::string_view kFindUpload =
     "SELECT size, extension, created_at, expires_at, instance_id FROM uploads "
     "WHERE file_token_sha256 = $1 AND app_name = $2 AND expires_at > $3";

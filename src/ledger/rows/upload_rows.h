@@ -24,6 +24,7 @@ class UploadRows {
   Async<std::vector<Digest>> expired(TimePoint now, std::int64_t limit) const;
   Async<std::vector<Digest>> all() const;
 
+  // To add the same one again changes nothing.
   Async<void> add(Upload upload);
   Async<void> remove(std::vector<Digest> digests);
 
