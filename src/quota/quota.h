@@ -12,7 +12,7 @@
 
 #include "base/metrics.h"
 #include "base/result.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/rows/session_rows.h"
 #include "model/app.h"
 #include "quota/agent_breaker.h"
 #include "quota/app_tally.h"
