@@ -144,7 +144,8 @@ Task<void> SessionJournal::write() {
     writing_mark_ = batch.mark;
     const bool is_written = co_await write_batch(&batch.write);
     writing_bytes_ = 0;
-    if (!is_written) break;
+    if (!is_written && is_lost_) break;
+    if (!is_written) continue;
     std::vector<SharedBlock> blocks;
     for (JournalBlock& block : batch.write.blocks) {
       blocks.push_back(std::make_shared<const JournalBlock>(std::move(block)));
@@ -159,10 +160,23 @@ Task<bool> SessionJournal::write_batch(const SessionWrite* write) {
   while (true) {
     const auto written = co_await rows_.write(*write);
     ++attempts_;
-    failure_ = written ? std::nullopt : std::optional(written.error());
+    const bool is_dropped = !written && written.error().kind != Errc::unavailable;
+    failure_ = written || is_dropped ? std::nullopt : std::optional(written.error());
+    if (is_dropped) {
+      // With what waits after it: the next event goes on where the ledger ends.
+      refused_ = Refused{committed_, given_, written.error()};
+      waiting_ = {};
+      last_event_id_ = feed_->last_event_id();
+    }
     if (written) committed_ = writing_mark_;
     changed_.notify_all();
     if (written) co_return true;
+    if (is_dropped) {
+      log_.error("the ledger refuses some of a session's events, which are lost",
+                 {{"session", std::string_view(session_id_)},
+                  {"why", std::string_view(written.error().detail)}});
+      co_return false;
+    }
     if (gives_up_) {
       log_.warn("a session's last events did not reach the ledger",
                 {{"session", std::string_view(session_id_)},
@@ -175,14 +189,20 @@ Task<bool> SessionJournal::write_batch(const SessionWrite* write) {
   }
 }
 
+bool SessionJournal::is_refused(std::uint64_t mark) const {
+  return refused_ && mark > refused_->after && mark <= refused_->upto;
+}
+
 Async<void> SessionJournal::committed(std::uint64_t mark) {
   const std::uint64_t attempt = attempts_;
   const auto give_up_at = std::chrono::steady_clock::now() + kCommitWaitMax;
   if (failure_) hurry_.notify_all();  // it may be well again: a caller waits to know
   bool is_late = false;
-  while (committed_ < mark && is_writing_ && !is_late && (!failure_ || attempts_ == attempt)) {
+  while (committed_ < mark && !is_refused(mark) && is_writing_ && !is_late &&
+         (!failure_ || attempts_ == attempt)) {
     is_late = !co_await changed_.wait_until(give_up_at);
   }
+  if (is_refused(mark)) co_return std::unexpected(refused_->failure);
   if (committed_ >= mark) co_return Result<void>{};
   // Until the ledger has said what became of it, no more is begun here.
   if (is_late && !failure_) {

@@ -55,7 +55,8 @@ class SessionJournal {
   // How much was handed in until now, for committed().
   std::uint64_t mark() const { return given_; }
   // Returns when all until `mark` is committed. An error: the ledger did not take it; it is
-  // tried again for as long as the session is here; or it does not answer: "ledger_stalled".
+  // tried again for as long as the session is here, unless it is not Errc::unavailable: then it
+  // is dropped, with what waits after it; or it does not answer: "ledger_stalled".
   Async<void> committed(std::uint64_t mark);
   Async<void> committed() { return committed(given_); }
   // Returns when there is space for more.
@@ -84,6 +85,13 @@ class SessionJournal {
     bool is_empty() const;
   };
 
+  // A write that the ledger will never take: what was handed in after `after`, until `upto`.
+  struct Refused {
+    std::uint64_t after = 0;
+    std::uint64_t upto = 0;
+    Failure failure;
+  };
+
   // What goes into one commit.
   struct Batch {
     SessionWrite write;
@@ -94,8 +102,9 @@ class SessionJournal {
   void wake_writer(bool is_urgent);
   Task<void> write();
   Batch take_batch();
-  // False: the journal gave up.
+  // False: the ledger refuses it, or the journal gave up.
   Task<bool> write_batch(const SessionWrite* write);
+  bool is_refused(std::uint64_t mark) const;
 
   const IoExecutor executor_;
   TaskGroup& tasks_;
@@ -113,6 +122,7 @@ class SessionJournal {
   std::uint64_t committed_ = 0;     // how many of them are in the ledger
   std::uint64_t attempts_ = 0;      // to write, whatever came of them
   std::optional<Failure> failure_;  // of the last attempt
+  std::optional<Refused> refused_;  // the last one
   bool is_writing_ = false;
   bool gives_up_ = false;
   bool is_lost_ = false;  // it gave up: nothing is kept any more
