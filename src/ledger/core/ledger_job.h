@@ -1,15 +1,9 @@
 // LedgerJob is one call on its way: made on the io thread, attempted on the worker,
 // answered on the io thread again. It owns all it needs, so it may be answered after its
-// ledger has gone. It keeps the io_context from running dry until then.
-//
-// When the worker is stuck the io thread may answer it before: a job that the worker has not
-// taken in hand is withdrawn and never done; of one that it has, nobody knows yet.
+// ledger has gone.
 #pragma once
 
-#include <atomic>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/intrusive/list.hpp>
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -19,6 +13,7 @@
 
 #include "base/async.h"
 #include "base/refusals.h"
+#include "base/worker_job.h"
 #include "ledger/core/sql_driver.h"
 
 namespace clawdforge {
@@ -27,23 +22,14 @@ namespace clawdforge {
 // the same call would be made again: it might be done twice.
 enum class OnStall { refuse, wait };
 
-class LedgerJob : public boost::intrusive::list_base_hook<
-                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+class LedgerJob : public WorkerJob {
  public:
   LedgerJob(IoExecutor executor, Access access, OnStall on_stall)
-      : work_(executor), access_(access), on_stall_(on_stall) {}
-  virtual ~LedgerJob() = default;
-  LedgerJob(const LedgerJob&) = delete;
-  LedgerJob& operator=(const LedgerJob&) = delete;
+      : WorkerJob(executor), access_(access), on_stall_(on_stall) {}
 
   Access access() const { return access_; }
   OnStall on_stall() const { return on_stall_; }
   std::chrono::steady_clock::time_point since() const { return since_; }
-
-  // Worker: takes it in hand. False: it was withdrawn.
-  bool take() { return change_from_waiting(State::taken); }
-  // Io thread. False: the worker has it in hand.
-  bool withdraw() { return change_from_waiting(State::withdrawn); }
 
   // Worker, inside a transaction. May come again after a rollback: the last time counts.
   virtual void attempt(SqlDriver& driver) = 0;
@@ -56,20 +42,9 @@ class LedgerJob : public boost::intrusive::list_base_hook<
   // Io thread, before that: the waiting coroutine goes on soon.
   virtual void answer_early(Failure error) = 0;
 
- protected:
-  IoExecutor executor() const { return work_.get_executor(); }
-
  private:
-  enum class State { waiting, taken, withdrawn };
-  bool change_from_waiting(State to) {
-    State expected = State::waiting;
-    return state_.compare_exchange_strong(expected, to);
-  }
-
-  boost::asio::executor_work_guard<IoExecutor> work_;
   const Access access_;
   const OnStall on_stall_;
-  std::atomic<State> state_ = State::waiting;
   const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 

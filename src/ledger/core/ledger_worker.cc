@@ -35,20 +35,22 @@ LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executo
                               "Checkpoints of the ledger that failed.")),
       unknown_(metrics.counter("clawdforge_ledger_stalled_jobs_total",
                                "Calls answered before the ledger did, because it was stuck.")),
-      mailbox_(options.ledger_jobs_max),
-      thread_([this] { run(); }) {}
+      thread_(options.ledger_jobs_max, options.ledger_stall_max,
+              {.work = [this](std::vector<Job> jobs) { run(std::move(jobs)); },
+               .end =
+                   [this] {
+                     tidy(Moment::closing);
+                     driver_.reset();
+                   }}) {}
 
-void LedgerWorker::stop() {
-  mailbox_.close();
-  if (thread_.joinable()) thread_.join();
-}
+void LedgerWorker::stop() { thread_.stop(); }
 
 void LedgerWorker::submit(Job job) {
   queued_.add(1);
-  if (is_stalled_ && is_stuck()) return refuse(std::move(job), "it does not answer");
+  if (is_stalled_ && thread_.is_stuck()) return refuse(std::move(job), "it does not answer");
   LedgerJob& waiting = *job;
   waiting_.push_back(waiting);
-  if (mailbox_.put(std::move(job))) return;
+  if (thread_.put(std::move(job))) return;
   // NOLINTNEXTLINE(bugprone-use-after-move): what the mailbox refuses stays here
   refuse(std::move(job), "the queue is full or closed");
 }
@@ -61,14 +63,8 @@ void LedgerWorker::refuse(Job job, std::string why) {
   answer(std::move(refused));
 }
 
-bool LedgerWorker::is_stuck() const {
-  const auto since = busy_since_.load();
-  if (since.count() == 0) return false;
-  return std::chrono::steady_clock::now().time_since_epoch() - since > options_.ledger_stall_max;
-}
-
 void LedgerWorker::answer_stalled_calls() {
-  const bool was_stalled = std::exchange(is_stalled_, is_stuck());
+  const bool was_stalled = std::exchange(is_stalled_, thread_.is_stuck());
   if (was_stalled && !is_stalled_) log_.info("the ledger is not stuck any more");
   if (!is_stalled_) return;
   if (!was_stalled) {
@@ -92,21 +88,14 @@ void LedgerWorker::answer_stalled_calls() {
   }
 }
 
-void LedgerWorker::run() {
-  for (;;) {
-    std::vector<Job> jobs = mailbox_.take_all();
-    if (jobs.empty()) break;
-    for (Jobs rest(jobs); !rest.empty();) {
-      const Jobs part = rest.first(std::min(rest.size(), options_.group_jobs_max));
-      rest = rest.subspan(part.size());
-      busy_since_ = std::chrono::steady_clock::now().time_since_epoch();
-      run_part(part);
-    }
-    if (mailbox_.size() == 0) tidy(Moment::idle);
-    busy_since_ = std::chrono::steady_clock::duration::zero();
+void LedgerWorker::run(std::vector<Job> jobs) {
+  for (Jobs rest(jobs); !rest.empty();) {
+    const Jobs part = rest.first(std::min(rest.size(), options_.group_jobs_max));
+    rest = rest.subspan(part.size());
+    thread_.begin_step();
+    run_part(part);
   }
-  tidy(Moment::closing);
-  driver_.reset();
+  if (thread_.queued() == 0) tidy(Moment::idle);
 }
 
 void LedgerWorker::run_part(Jobs part) {

@@ -21,13 +21,12 @@
 #include <chrono>
 #include <memory>
 #include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/log.h"
-#include "base/mailbox.h"
 #include "base/metrics.h"
+#include "base/worker_thread.h"
 #include "ledger/core/ledger_job.h"
 
 namespace clawdforge {
@@ -74,14 +73,11 @@ class LedgerWorker {
   using Job = std::unique_ptr<LedgerJob>;
   using Jobs = std::span<Job>;
 
-  using JobList = boost::intrusive::list<LedgerJob, boost::intrusive::constant_time_size<false>>;
-
   void submit(Job job);
   void refuse(Job job, std::string why);
-  bool is_stuck() const;
 
   // All below: worker thread.
-  void run();
+  void run(std::vector<Job> jobs);
   void run_part(Jobs part);
   void run_group(Jobs jobs);
   void run_each(Jobs jobs, std::optional<Failure> no_entry);
@@ -104,14 +100,11 @@ class LedgerWorker {
   Counter& failed_;
   Counter& untidy_;
   Counter& unknown_;
-  JobList waiting_;          // io thread: what has not been answered
-  bool is_stalled_ = false;  // io thread
-  // When the worker began with what it does; zero while it waits for work.
-  std::atomic<std::chrono::steady_clock::duration> busy_since_{};
+  WorkerJobList<LedgerJob> waiting_;  // io thread: what has not been answered
+  bool is_stalled_ = false;           // io thread
   std::atomic<bool> reads_work_ = true;
   std::atomic<bool> writes_work_ = true;
-  Mailbox<Job> mailbox_;
-  std::thread thread_;  // last: it uses all above
+  WorkerThread<Job> thread_;  // last: it uses all above
 };
 
 }  // namespace clawdforge
