@@ -1,5 +1,5 @@
-// HangUp tells whoever works for a caller that the caller has hung up. Http makes one
-// per request and lets it happen at most once; the one who works listens. Io thread only.
+// HangUp tells the handler that works for a caller that the caller has hung up. Http makes one
+// for each request and lets it happen at most once; the handler listens. Io thread only.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ class HangUp {
 
  private:
   void tell() {
-    // The listener may listen anew, or end what owns this.
+    // The listener may listen again, or end what owns this.
     if (auto listener = std::exchange(listener_, {})) listener();
   }
 

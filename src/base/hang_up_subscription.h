@@ -1,5 +1,5 @@
-// HangUpSubscription for a caller's departure, for as long as the handler that waits is there. Io
-// thread only.
+// HangUpSubscription listens to a HangUp for as long as it lives: a member or local variable of the
+// handler that waits. Io thread only.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace clawdforge {
 
-// Without a departure there is nothing to hear.
+// Without a HangUp it does nothing.
 class HangUpSubscription {
  public:
   HangUpSubscription(HangUp* hang_up, std::move_only_function<void()> listener)

@@ -168,7 +168,7 @@ void Log::write_out() {
       }
       const ssize_t count = ::write(STDERR_FILENO, piece.data(), piece.size());
       if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (count <= 0) break;  // nobody reads us; there is no other place to complain
+      if (count <= 0) break;  // the log has no reader; there is no other place to complain
       rest.remove_prefix(static_cast<std::size_t>(count));
       const Lock lock(mutex_);
       writing_bytes_ = rest.size();

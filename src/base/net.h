@@ -24,7 +24,7 @@ class IpAddress {
   bool is_v4() const;
   bool is_loopback() const;  // 127.0.0.0/8 or ::1
   std::string text() const;
-  // Mapped form: the last four bytes of an IPv4 address, behind ::ffff:.
+  // Mapped form: the last four bytes of an IPv4 address, after ::ffff:.
   const std::array<std::uint8_t, 16>& bytes() const { return bytes_; }
 
   auto operator<=>(const IpAddress&) const = default;
@@ -38,7 +38,7 @@ class IpAddress {
 // A range of addresses of one family: "10.0.0.0/8", "2001:db8::/32", or a single address.
 class Cidr {
  public:
-  // Bits behind the prefix must be zero, so that a typing error does not silently mean
+  // Bits after the prefix must be zero, so that a typing error does not silently mean
   // another range. Errc::invalid says what is wrong in one sentence.
   static Result<Cidr> parse(std::string_view text);
 

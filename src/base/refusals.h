@@ -44,7 +44,7 @@ inline std::unexpected<Failure> ledger_unavailable(std::string detail) {
                       std::chrono::seconds(1), std::move(detail));
 }
 
-// The ledger does not answer, and nobody knows yet whether the write will be kept.
+// The ledger does not answer, and it is not known yet whether the write will be kept.
 inline std::unexpected<Failure> ledger_stalled(std::string detail) {
   auto failed =
       fail_for_now(Errc::unavailable, "ledger_stalled",

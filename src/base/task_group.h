@@ -1,4 +1,4 @@
-// TaskGroup owns the coroutines that nobody awaits. Its owner cancels and joins it
+// TaskGroup owns the coroutines that no other coroutine awaits. Its owner cancels and joins it
 // before it dies, so no coroutine outlives what it refers to. Io thread only.
 #pragma once
 
@@ -24,7 +24,7 @@ class TaskGroup {
   void spawn(Task<void> task);
 
   // Asks every member to stop. Must be called from a coroutine or handler of the io
-  // thread that is no member: Asio's cancellation is posted, and must not outlive it.
+  // thread that is not a member: Asio's cancellation is posted, and must not outlive it.
   void cancel();
 
   // Waits until the last member has ended. One waiter at a time.

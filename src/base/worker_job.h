@@ -4,7 +4,7 @@
 //
 // When the worker is stuck the io thread may answer a call before. Either the worker takes it or
 // the io thread withdraws it, whichever is first: a call that was withdrawn is never done; of one
-// that was taken nobody knows yet.
+// that was taken it is not known yet.
 #pragma once
 
 #include <atomic>

@@ -32,7 +32,7 @@ Result<ServerAddress> parse_server_url(std::string_view url);
 struct ClientFile {
   int descriptor = -1;      // open for reading, at its beginning; stays the caller's
   std::uint64_t bytes = 0;  // it must have as many
-  std::string suffix;       // of the body, behind the file
+  std::string suffix;       // of the body, after the file
 };
 
 struct ClientRequest {
@@ -41,7 +41,7 @@ struct ClientRequest {
   Secret token;      // empty: none is sent
   std::string body;  // empty: none
   std::string content_type = "application/json";
-  std::optional<ClientFile> file;  // comes behind `body`, as one body with it
+  std::optional<ClientFile> file;  // comes after `body`, as one body with it
 };
 
 struct ClientAnswer {

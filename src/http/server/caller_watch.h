@@ -54,9 +54,9 @@ class CallerWatch {
   void on_read(boost::system::error_code error, std::size_t count) {
     early_.append(room_.data(), count);
     if (!error) return read();
-    // Aborted: by end(), or because the whole server closes. Nobody has hung up.
+    // Aborted: by end(), or because the whole server closes. The caller has not hung up.
     has_departed_ = error != boost::asio::error::operation_aborted;
-    // Whoever listens may go on with anything, so not from inside of the stream.
+    // The listener may go on with anything, so not from inside of the stream.
     boost::asio::post(stream_.get_executor(), [this] { tell(); });
   }
 

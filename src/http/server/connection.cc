@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kTlsReadBytes = 16 * 1024;
 constexpr std::size_t kChunkFrameBytes = 24;  // more than the size and the line ends of a chunk
-constexpr std::size_t kDrainBytesMax = 64 * 1024;  // of a body nobody wants, to keep the connection
+constexpr std::size_t kDrainBytesMax = 64 * 1024;     // of a refused body, to keep the connection
 constexpr std::size_t kLingerBytesMax = 1024 * 1024;  // read after the last answer, so it arrives
 constexpr std::chrono::seconds kLingerMax{2};
 constexpr int kExchangesInARowMax = 32;  // of one pipelining caller, then others have a turn
@@ -87,7 +87,7 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
   Task<bool> send_continue() override { return send("HTTP/1.1 100 Continue\r\n\r\n"); }
 
   std::optional<Fault> begin(Exchange& exchange, RequestParser& parser, Request& request);
-  // Out of memory is no defect: it costs this request, which may be larger than others.
+  // Out of memory is not a defect: it costs this request, which may be larger than others.
   void note_defect(Exchange& exchange, const std::exception& exception) {
     const bool is_memory = dynamic_cast<const std::bad_alloc*>(&exception) != nullptr;
     exchange.fault = is_memory ? kNoMemory : kInternal;
@@ -149,7 +149,7 @@ Task<void> StreamConnection<Stream>::serve() {
       free_memory(in_);
       free_memory(out_);
       if (context_.draining && !is_first) break;
-      // Whoever connects and says nothing has no more time than for a head.
+      // A caller that connects and says nothing has no more time than for a head.
       const ServerOptions& options = context_.options;
       enter(Phase::idle, now_ + (is_first ? options.head_read_max : options.idle_max));
       const auto [error, count] =
@@ -351,7 +351,7 @@ Task<std::optional<Fault>> StreamConnection<Stream>::take_body(RequestParser* pa
   }
 }
 
-// A fault with status kCallerGone: there is nobody left to tell.
+// A fault with status kCallerGone: the caller has gone and is not told.
 template <class Stream>
 Task<std::optional<Fault>> StreamConnection<Stream>::read_body(RequestParser* parser,
                                                                Request* request, std::size_t max) {
@@ -369,7 +369,7 @@ Task<std::optional<Fault>> StreamConnection<Stream>::read_body(RequestParser* pa
     if (parser->is_done()) co_return std::nullopt;
     const std::chrono::seconds earned(request->body.size() / options.body_bytes_per_second_min);
     enter(Phase::reading, begun + options.body_read_max + earned);
-    // A chunk's head that never ends is no body, but it fills the buffer all the same.
+    // A chunk's head that never ends is not a body, but it fills the buffer all the same.
     if (in_.size() > options.request.head_bytes_max + context_.read_buffer.size()) {
       co_return Fault{400, "bad_request", "The body's chunks are not valid."};
     }

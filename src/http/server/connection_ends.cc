@@ -14,7 +14,7 @@ void Connection::expire(SteadyTime now) {
     socket().cancel(ignored);
     return;
   }
-  // Else the kernel would keep for a minute what nobody reads.
+  // Else the kernel would keep for a minute what the caller does not read.
   error_code ignored;
   if (phase_ == Phase::writing) socket().set_option(TcpSocket::linger(true, 0), ignored);
   close();

@@ -19,7 +19,7 @@ namespace clawdforge {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// Never sent; the log and the metrics tell by it that nobody was there any more.
+// Never sent; the log and the metrics tell by it that the caller had gone.
 inline constexpr int kCallerGone = 499;
 inline constexpr Fault kGone{kCallerGone, "caller_gone", "The caller has gone."};
 inline constexpr Fault kTimeout{408, "request_timeout", "The request did not arrive in time."};

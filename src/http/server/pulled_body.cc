@@ -46,7 +46,7 @@ Async<std::string_view> PulledBody::next() {
     pulled_bytes_ += piece_.size();
     if (step.fault) co_return refuse(*step.fault);
     if (!piece_.empty() || parser_.is_done()) co_return piece_;
-    // A chunk's head that never ends is no body, but it fills the buffer all the same.
+    // A chunk's head that never ends is not a body, but it fills the buffer all the same.
     if (end_ - begin_ > limits_.chunk_head_bytes_max) co_return refuse(kBadChunks);
     const auto fault = co_await read_more();
     if (fault) co_return refuse(*fault);

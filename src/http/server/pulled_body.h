@@ -39,7 +39,7 @@ class PulledBody final : public BodyReader {
     std::size_t chunk_head_bytes_max;
   };
 
-  // `read` is what the connection has read behind the head.
+  // `read` is what the connection has read after the head.
   PulledBody(BodySource& source, RequestParser& parser, std::string read, const Limits& limits,
              bool must_say_continue);
 
@@ -48,7 +48,7 @@ class PulledBody final : public BodyReader {
   // Why there is no more to read, if it is not the end; the answer, whatever the handler
   // makes of it.
   const std::optional<Fault>& fault() const { return fault_; }
-  // What has been read behind the body: the next request.
+  // What has been read after the body: the next request.
   std::string take_rest();
 
  private:

@@ -25,7 +25,7 @@ class RequestMetrics {
   Counter& counter_of(Series& series, const Route* route, int status);
 
   Metrics& metrics_;
-  std::vector<Series> series_;  // by the route's index, behind the one for no route
+  std::vector<Series> series_;  // by the route's index, after the one for no route
 };
 
 }  // namespace clawdforge

@@ -205,7 +205,8 @@ Task<void> Server::Listener::accept() {
   }
 }
 
-// The next caller, in the place of a spare descriptor. False: nobody is there, or no spare.
+// The next caller, in the place of a spare descriptor. False: no caller waits, or there is no
+// spare.
 bool Server::Listener::accept_to_refuse() {
   if (!spares_.give_one()) return false;
   error_code error;

@@ -59,7 +59,7 @@ Result<std::string> read_small_file(const std::string& path) {
   return text;
 }
 
-// Written beside, flushed, then renamed: whoever looks sees the old file or the new one.
+// Written beside, flushed, then renamed: a reader sees the old file or the new one.
 Result<void> replace_file(const std::string& path, std::string_view text, mode_t mode) {
   const std::string beside = path + ".new";
   ::unlink(beside.c_str());

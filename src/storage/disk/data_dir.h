@@ -23,10 +23,10 @@ class DataDir {
   ~DataDir();
 
   const std::string& path() const { return path_; }
-  bool is_private() const;  // nobody but its owner can look inside
+  bool is_private() const;  // only its owner can look inside
   std::string admin_token_path() const;
 
-  // What the file holds, for the one who reads it; Errc::not_found when there is none.
+  // What the file holds; Errc::not_found when there is none.
   Result<Secret> read_admin_token() const;
   // Writes it so that it is there whole or not at all, 0600.
   Result<void> write_admin_token(const Secret& token) const;

@@ -1,6 +1,6 @@
-// What lies in the data directory's subdirectories, for whoever compares it with the ledger: one
-// entry at a time, so that their number does not matter. Blocks; nothing is followed that is
-// a link, and nothing is changed.
+// What lies in the data directory's subdirectories, for the check that compares it with the ledger:
+// one entry at a time, so that their number does not matter. Blocks; nothing is followed that is a
+// link, and nothing is changed.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ class Directory {
 
   bool is_open() const { return entries_ != nullptr; }
   int number() const { return number_; }  // only if it is open
-  // Null behind the last one, and with errno if that cannot be read.
+  // Null after the last one, and with errno if that cannot be read.
   const dirent* next() { return ::readdir(entries_.get()); }
   void rewind() { ::rewinddir(entries_.get()); }
 

@@ -51,7 +51,7 @@ Result<void> NamedDirs::make_root() const {
 Result<bool> NamedDirs::make(const std::string& id) const {
   const std::string path = root + "/" + id;
   int made = ::mkdir(path.c_str(), 0700);
-  if (made != 0 && errno == ENOENT) {  // somebody has tidied up
+  if (made != 0 && errno == ENOENT) {  // the root has been removed
     if (auto rooted = make_root(); !rooted) return std::unexpected(std::move(rooted.error()));
     made = ::mkdir(path.c_str(), 0700);
   }

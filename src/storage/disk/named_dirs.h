@@ -34,7 +34,7 @@ class NamedDirs {
 
   // Makes the root if it is not there.
   Result<void> make_root() const;
-  // Makes the directory of this id, 0700, and the root where somebody has removed it. False:
+  // Makes the directory of this id, 0700, and the root where it has been removed. False:
   // there is something of this name already.
   Result<bool> make(const std::string& id) const;
   // What is not there, or no directory, is not open; errno says why.

@@ -1,5 +1,5 @@
 // NewFile is a file that gets its name when it is whole: until then it lies beside it under
-// another one, 0600, and goes with the object. Whoever has it writes it by its path. Blocks.
+// another one, 0600, and goes with the object. Its owner writes it by its path. Blocks.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ bool is_dots(const char* name) {
 }
 
 // Opened so that it can be read and changed, whatever its owner has made of its mode. Not open
-// and with errno if it is no directory, or cannot be opened.
+// and with errno if it is not a directory, or cannot be opened.
 Directory open_directory(int parent, const char* name) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   Descriptor opened(::openat(parent, name, kFlags));
@@ -29,7 +29,7 @@ Directory open_directory(int parent, const char* name) {
     opened = Descriptor(::openat(parent, name, kFlags));
   }
   if (!opened.is_open()) return {};
-  // One that may be read but not written. If it is somebody else's, unlinking will tell.
+  // One that may be read but not written. If it belongs to another user, unlinking will tell.
   static_cast<void>(::fchmod(opened.number(), 0700));
   return Directory(std::move(opened));
 }

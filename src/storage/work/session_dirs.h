@@ -37,7 +37,7 @@ struct WorkFile {
 
 struct WorkListing {
   // Regular files only, by path. Names that are not valid UTF-8 are left out, with all that
-  // is below them: nobody could ask for them.
+  // is below them: a caller could not ask for them.
   std::vector<WorkFile> files;
   bool is_truncated = false;  // there is more than the limits allow, or deeper
 };
@@ -66,7 +66,7 @@ class SessionDirs {
  public:
   SessionDirs(std::string data_dir, Disk& disk, Log& log);
 
-  // Where they are, or would be. Empty for an id that is no name of a directory: another
+  // Where they are, or would be. Empty for an id that cannot name a directory: another
   // program may have written its row. Such a session cannot be made and has no files.
   SessionDir of(const std::string& session_id) const;
   // Makes what is not there yet; a session's directory may be made again. Errc::unavailable
