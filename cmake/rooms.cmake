@@ -78,9 +78,7 @@ function(add_room room)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
   add_library(room_${name} STATIC ${sources})
-  if(NOT room STREQUAL "ledger/rows")
-    compile_together(room_${name})
-  endif()
+  compile_together(room_${name})
   # The sources of Asio and Beast, and one that asks OpenSSL's headers for more than others do.
   set_source_files_properties(src/base/asio_impl.cc src/base/secret.cc
                               src/http/message/beast_impl.cc PROPERTIES

@@ -19,7 +19,7 @@ MAIN_MAY_INCLUDE = {"base", "process/host", "agent/demo", "offline", "daemon", "
 TESTS_MAY_INCLUDE = {"client": {"http/server"}, "ledger/core": {"ledger/rows", "ledger/sqlite"},
                      "ledger/sqlite": {"ledger/rows"}, "sessions": {"ledger/core"},
                      "uploads": {"ledger/core", "storage/disk"}}
-COMPILED_ALONE = {"launcher", "ledger/rows"}  # rooms whose sources are not compiled together
+COMPILED_ALONE = {"launcher"}  # rooms whose sources are not compiled together
 ROOM = r"[a-z_]+(?:/[a-z_]+)?"
 
 

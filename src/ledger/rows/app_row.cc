@@ -11,16 +11,16 @@
 namespace clawdforge {
 namespace {
 
-enum Column : std::size_t {
-  kName,
-  kDigest,
-  kCidrs,
-  kEventFormat,
-  kSessionsMax,
-  kRunsMax,
-  kCreatedAt,
-  kLastUsedAt,
-  kColumnCount,
+enum AppColumn : std::size_t {
+  kAppAtName,
+  kAppAtDigest,
+  kAppAtCidrs,
+  kAppAtEventFormat,
+  kAppAtSessionsMax,
+  kAppAtRunsMax,
+  kAppAtCreatedAt,
+  kAppAtLastUsedAt,
+  kAppAtColumnCount,
 };
 
 template <class T>
@@ -91,38 +91,38 @@ Read<std::optional<TimePoint>> time_from(const SqlValue& value, std::string_view
 }  // namespace
 
 SqlRow row_of(const App& app) {
-  SqlRow row(kColumnCount);
-  row[kName] = app.name;
-  row[kDigest] = to_hex(app.token_digest);
-  row[kCidrs] = text_of(app.ip_cidrs);
-  if (app.event_format) row[kEventFormat] = std::string(name_of(*app.event_format));
-  row[kSessionsMax] = sql_value(app.sessions_max);
-  row[kRunsMax] = sql_value(app.runs_max);
-  row[kCreatedAt] = unix_seconds(app.created_at);
-  if (app.last_used_at) row[kLastUsedAt] = unix_seconds(*app.last_used_at);
+  SqlRow row(kAppAtColumnCount);
+  row[kAppAtName] = app.name;
+  row[kAppAtDigest] = to_hex(app.token_digest);
+  row[kAppAtCidrs] = text_of(app.ip_cidrs);
+  if (app.event_format) row[kAppAtEventFormat] = std::string(name_of(*app.event_format));
+  row[kAppAtSessionsMax] = sql_value(app.sessions_max);
+  row[kAppAtRunsMax] = sql_value(app.runs_max);
+  row[kAppAtCreatedAt] = unix_seconds(app.created_at);
+  if (app.last_used_at) row[kAppAtLastUsedAt] = unix_seconds(*app.last_used_at);
   return row;
 }
 
 std::expected<App, std::string> app_from(const SqlRow& row) {
   App app;
-  const auto* name = std::get_if<std::string>(&row.at(kName));
+  const auto* name = std::get_if<std::string>(&row.at(kAppAtName));
   if (name == nullptr || !is_app_name(*name)) return std::unexpected("the name is not allowed");
   app.name = *name;
 
-  auto digest = digest_from(row.at(kDigest));
+  auto digest = digest_from(row.at(kAppAtDigest));
   if (!digest) return std::unexpected(std::move(digest.error()));
-  auto cidrs = cidrs_from(row.at(kCidrs));
+  auto cidrs = cidrs_from(row.at(kAppAtCidrs));
   if (!cidrs) return std::unexpected(std::move(cidrs.error()));
-  auto format = format_from(row.at(kEventFormat));
+  auto format = format_from(row.at(kAppAtEventFormat));
   if (!format) return std::unexpected(std::move(format.error()));
   constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
-  auto sessions_max = number_from(row.at(kSessionsMax), "max_sessions", kAny);
+  auto sessions_max = number_from(row.at(kAppAtSessionsMax), "max_sessions", kAny);
   if (!sessions_max) return std::unexpected(std::move(sessions_max.error()));
-  auto runs_max = number_from(row.at(kRunsMax), "max_runs", kAny);
+  auto runs_max = number_from(row.at(kAppAtRunsMax), "max_runs", kAny);
   if (!runs_max) return std::unexpected(std::move(runs_max.error()));
-  auto created_at = time_from(row.at(kCreatedAt), "created_at");
+  auto created_at = time_from(row.at(kAppAtCreatedAt), "created_at");
   if (!created_at) return std::unexpected(std::move(created_at.error()));
-  auto last_used_at = time_from(row.at(kLastUsedAt), "last_used_at");
+  auto last_used_at = time_from(row.at(kAppAtLastUsedAt), "last_used_at");
   if (!last_used_at) return std::unexpected(std::move(last_used_at.error()));
 
   app.token_digest = *digest;
@@ -137,7 +137,7 @@ std::expected<App, std::string> app_from(const SqlRow& row) {
 
 std::string name_in(const SqlRow& row) {
   constexpr std::size_t kShownMax = 64;
-  const auto* name = std::get_if<std::string>(&row.at(kName));
+  const auto* name = std::get_if<std::string>(&row.at(kAppAtName));
   return name == nullptr ? std::string() : name->substr(0, kShownMax);
 }
 

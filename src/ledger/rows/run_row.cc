@@ -7,29 +7,29 @@
 namespace clawdforge {
 namespace {
 
-enum Column : std::size_t {
-  kRunId,
-  kAppName,
-  kAgent,
-  kModel,
-  kPromptBytes,
-  kStartedAt,
-  kInstanceId,
-  kState,
-  kOutcome,
-  kEndedAt,
-  kDurationMs,
-  kResultBytes,
-  kStopReason,
-  kExitCode,
-  kExitSignal,
-  kInputTokens,
-  kOutputTokens,
-  kCacheReadTokens,
-  kCacheWriteTokens,
-  kCostUsd,
+enum RunColumn : std::size_t {
+  kRunAtRunId,
+  kRunAtAppName,
+  kRunAtAgent,
+  kRunAtModel,
+  kRunAtPromptBytes,
+  kRunAtStartedAt,
+  kRunAtInstanceId,
+  kRunAtState,
+  kRunAtOutcome,
+  kRunAtEndedAt,
+  kRunAtDurationMs,
+  kRunAtResultBytes,
+  kRunAtStopReason,
+  kRunAtExitCode,
+  kRunAtExitSignal,
+  kRunAtInputTokens,
+  kRunAtOutputTokens,
+  kRunAtCacheReadTokens,
+  kRunAtCacheWriteTokens,
+  kRunAtCostUsd,
 };
-static_assert(kRunId == kRunColumnId && kStartedAt == kRunColumnStartedAt);
+static_assert(kRunAtRunId == kRunColumnId && kRunAtStartedAt == kRunColumnStartedAt);
 
 std::optional<int> small_in(const SqlValue& value) {
   const auto number = whole_in(value);
@@ -43,28 +43,28 @@ std::optional<int> small_in(const SqlValue& value) {
 RunRecord run_from(const SqlRow& row) {
   RunRecord record;
   Run& run = record.run;
-  run.id = text_in(row.at(kRunId)).value_or("");
-  run.app = text_in(row.at(kAppName)).value_or("");
-  run.agent = text_in(row.at(kAgent)).value_or("");
-  run.model = text_in(row.at(kModel)).value_or("");
-  run.prompt_bytes = whole_in(row.at(kPromptBytes)).value_or(0);
-  run.started_at = time_in(row.at(kStartedAt)).value_or(TimePoint());
-  run.instance_id = text_in(row.at(kInstanceId)).value_or("");
+  run.id = text_in(row.at(kRunAtRunId)).value_or("");
+  run.app = text_in(row.at(kRunAtAppName)).value_or("");
+  run.agent = text_in(row.at(kRunAtAgent)).value_or("");
+  run.model = text_in(row.at(kRunAtModel)).value_or("");
+  run.prompt_bytes = whole_in(row.at(kRunAtPromptBytes)).value_or(0);
+  run.started_at = time_in(row.at(kRunAtStartedAt)).value_or(TimePoint());
+  run.instance_id = text_in(row.at(kRunAtInstanceId)).value_or("");
 
-  const auto ended_at = time_in(row.at(kEndedAt));
+  const auto ended_at = time_in(row.at(kRunAtEndedAt));
   if (!ended_at) return record;
   RunEnd& end = record.end.emplace();
   end.run_id = run.id;
-  end.state = text_in(row.at(kState)).value_or("");
-  end.outcome = text_in(row.at(kOutcome)).value_or("");
+  end.state = text_in(row.at(kRunAtState)).value_or("");
+  end.outcome = text_in(row.at(kRunAtOutcome)).value_or("");
   end.ended_at = *ended_at;
-  end.duration_ms = whole_in(row.at(kDurationMs)).value_or(0);
-  end.result_bytes = whole_in(row.at(kResultBytes));
-  end.stop_reason = text_in(row.at(kStopReason));
-  end.exit_code = small_in(row.at(kExitCode));
-  end.exit_signal = small_in(row.at(kExitSignal));
-  end.usage = usage_in(row, kInputTokens);
-  end.cost_usd = number_in(row.at(kCostUsd));
+  end.duration_ms = whole_in(row.at(kRunAtDurationMs)).value_or(0);
+  end.result_bytes = whole_in(row.at(kRunAtResultBytes));
+  end.stop_reason = text_in(row.at(kRunAtStopReason));
+  end.exit_code = small_in(row.at(kRunAtExitCode));
+  end.exit_signal = small_in(row.at(kRunAtExitSignal));
+  end.usage = usage_in(row, kRunAtInputTokens);
+  end.cost_usd = number_in(row.at(kRunAtCostUsd));
   return record;
 }
 

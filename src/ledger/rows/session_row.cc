@@ -7,33 +7,34 @@
 namespace clawdforge {
 namespace {
 
-enum Column : std::size_t {
-  kSessionId,
-  kAppName,
-  kAgent,
-  kMeta,
-  kCreatedAt,
-  kLastTurnAt,
-  kClosedAt,
-  kCloseReason,
-  kTurnCount,
-  kLastEventId,
-  kInputTokens,
-  kCostUsd = kInputTokens + 4,
-  kAgentSessionId,
-  kModel,
-  kSystem,
-  kEffort,
-  kMcpServers,
-  kPermissionMode,
+enum SessionColumn : std::size_t {
+  kSessionAtSessionId,
+  kSessionAtAppName,
+  kSessionAtAgent,
+  kSessionAtMeta,
+  kSessionAtCreatedAt,
+  kSessionAtLastTurnAt,
+  kSessionAtClosedAt,
+  kSessionAtCloseReason,
+  kSessionAtTurnCount,
+  kSessionAtLastEventId,
+  kSessionAtInputTokens,
+  kSessionAtCostUsd = kSessionAtInputTokens + 4,
+  kSessionAtAgentSessionId,
+  kSessionAtModel,
+  kSessionAtSystem,
+  kSessionAtEffort,
+  kSessionAtMcpServers,
+  kSessionAtPermissionMode,
 };
-static_assert(kSessionId == kSessionColumnId && kCreatedAt == kSessionColumnCreatedAt);
+static_assert(kSessionAtSessionId == kSessionColumnId &&
+              kSessionAtCreatedAt == kSessionColumnCreatedAt);
 
-std::string text_at(const SqlRow& row, Column column) {
+std::string text_at(const SqlRow& row, SessionColumn column) {
   return text_in(row.at(column)).value_or("");
 }
 
-std::int64_t count_at(const SqlRow& row, Column column) {
+std::int64_t count_at(const SqlRow& row, SessionColumn column) {
   return std::max<std::int64_t>(whole_in(row.at(column)).value_or(0), 0);
 }
 
@@ -41,27 +42,27 @@ std::int64_t count_at(const SqlRow& row, Column column) {
 
 Session session_from(const SqlRow& row) {
   Session session;
-  session.id = text_at(row, kSessionId);
-  session.app = text_at(row, kAppName);
-  session.agent = text_at(row, kAgent);
-  session.meta = json_object_in(row.at(kMeta)).value_or("{}");
-  session.created_at = time_in(row.at(kCreatedAt)).value_or(TimePoint());
-  session.last_turn_at = time_in(row.at(kLastTurnAt));
-  if (!std::holds_alternative<std::monostate>(row.at(kClosedAt))) {
-    session.closed_at = time_in(row.at(kClosedAt)).value_or(TimePoint());
-    session.close_reason = text_at(row, kCloseReason);
+  session.id = text_at(row, kSessionAtSessionId);
+  session.app = text_at(row, kSessionAtAppName);
+  session.agent = text_at(row, kSessionAtAgent);
+  session.meta = json_object_in(row.at(kSessionAtMeta)).value_or("{}");
+  session.created_at = time_in(row.at(kSessionAtCreatedAt)).value_or(TimePoint());
+  session.last_turn_at = time_in(row.at(kSessionAtLastTurnAt));
+  if (!std::holds_alternative<std::monostate>(row.at(kSessionAtClosedAt))) {
+    session.closed_at = time_in(row.at(kSessionAtClosedAt)).value_or(TimePoint());
+    session.close_reason = text_at(row, kSessionAtCloseReason);
   }
-  session.turn_count = count_at(row, kTurnCount);
-  session.last_event_id = count_at(row, kLastEventId);
-  session.usage = usage_in(row, kInputTokens).value_or(Usage());
-  session.cost_usd = number_in(row.at(kCostUsd));
-  session.agent_session_id = text_at(row, kAgentSessionId);
-  session.model = text_at(row, kModel);
-  session.system = text_at(row, kSystem);
-  session.effort = text_at(row, kEffort);
-  session.mcp_servers = json_array_in(row.at(kMcpServers)).value_or("");
-  session.permission_mode =
-      permission_mode_from(text_at(row, kPermissionMode)).value_or(PermissionMode::deny_all);
+  session.turn_count = count_at(row, kSessionAtTurnCount);
+  session.last_event_id = count_at(row, kSessionAtLastEventId);
+  session.usage = usage_in(row, kSessionAtInputTokens).value_or(Usage());
+  session.cost_usd = number_in(row.at(kSessionAtCostUsd));
+  session.agent_session_id = text_at(row, kSessionAtAgentSessionId);
+  session.model = text_at(row, kSessionAtModel);
+  session.system = text_at(row, kSessionAtSystem);
+  session.effort = text_at(row, kSessionAtEffort);
+  session.mcp_servers = json_array_in(row.at(kSessionAtMcpServers)).value_or("");
+  session.permission_mode = permission_mode_from(text_at(row, kSessionAtPermissionMode))
+                                .value_or(PermissionMode::deny_all);
   return session;
 }
 
