@@ -2,24 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
 
+#include "base/version.h"
+
 namespace clawdforge {
 namespace {
 
-AgentSpec demo() {
+// It is in our own program, and understands what Claude's command line does.
+AgentSpec demo(const std::string& own_program) {
   AgentSpec spec;
   spec.name = "demo";
-  spec.command = {"clawdforge"};  // our own program: see Agents
+  spec.command = {own_program, "demo-agent", "--acp"};
+  spec.one_shot_protocol = OneShotProtocol::claude_print;
+  spec.one_shot_command = {own_program, "demo-agent"};
+  spec.takes_system_prompt = true;
+  spec.version = kVersion;
   return spec;
 }
 
-AgentSpec claude() {
+AgentSpec claude(const Config& config) {
   AgentSpec spec;
   spec.name = "claude";
   spec.command = {"claude-agent-acp"};
+  spec.one_shot_protocol = OneShotProtocol::claude_print;
+  spec.one_shot_command = {config.claude_bin};
   spec.install_hint =
       "The agent claude is not installed: install its adapter with "
       "`npm install -g @agentclientprotocol/claude-agent-acp`.";
@@ -32,7 +42,7 @@ AgentSpec claude() {
 // The program is Claude's adapter, or acpx where only that is there: it knows the adapter by
 // itself.
 AgentSpec claude_or_acpx(const Config& config, const ProgramFinder& find) {
-  AgentSpec spec = claude();
+  AgentSpec spec = claude(config);
   if (!find(spec.command.front()) && find(config.acpx_bin)) {
     spec.protocol = AgentProtocol::acpx;
     spec.command = {"claude"};
@@ -45,6 +55,42 @@ const std::vector<std::string> kNetwork = {"SSL_CERT_FILE", "SSL_CERT_DIR", "NOD
                                            "HTTP_PROXY",    "HTTPS_PROXY",  "ALL_PROXY",
                                            "NO_PROXY",      "http_proxy",   "https_proxy",
                                            "all_proxy",     "no_proxy"};
+
+// How Claude's programs reach the model's API, beside the network, and with which login.
+const std::vector<std::string> kClaudeNames = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN",
+                                               "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN",
+                                               "CLAUDE_CONFIG_DIR"};
+
+// What makes Claude's programs fit for a server. A dead API is tried again by the caller, who
+// knows how long it may take; by default they would try for three minutes.
+const std::map<std::string, std::string> kClaudeSwitches = {
+    {"CLAUDE_CODE_MAX_RETRIES", "2"},
+    {"CLAUDE_CODE_DISABLE_ATTACHMENTS", "1"},  // else @/etc/passwd in a prompt is read and sent
+    {"DISABLE_TELEMETRY", "1"},
+    {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"},
+    {"DISABLE_AUTOUPDATER", "1"},
+};
+
+bool names_claude(const std::string& word) {
+  return word.substr(word.find_last_of('/') + 1).contains("claude");
+}
+
+// Whether it is Claude, or the adapter for it. To acpx it may be given by its name or as a
+// command.
+bool is_claude(const AgentSpec& spec) {
+  if (spec.name == "claude") return true;
+  if (spec.protocol == AgentProtocol::acpx) return std::ranges::any_of(spec.command, names_claude);
+  return !spec.command.empty() && names_claude(spec.command.front());
+}
+
+void make_claude(AgentSpec& spec) {
+  spec.env.insert(spec.env.end(), kClaudeNames.begin(), kClaudeNames.end());
+  spec.env.insert(spec.env.end(), kNetwork.begin(), kNetwork.end());
+  spec.default_env = kClaudeSwitches;
+  spec.temp_dir_env = {"CLAUDE_CODE_TMPDIR"};
+  spec.takes_claude_options = true;
+  spec.takes_system_prompt = true;
+}
 
 struct Known {
   const char* name;
@@ -126,9 +172,10 @@ AgentSpec from_table(const std::string& name, const AgentTable& table, AgentSpec
 
 }  // namespace
 
-std::vector<AgentSpec> agent_specs(const Config& config, const ProgramFinder& find) {
+std::vector<AgentSpec> agent_specs(const Config& config, const ProgramFinder& find,
+                                   const std::string& own_program) {
   std::map<std::string, AgentSpec> by_name;
-  by_name.emplace("demo", demo());
+  by_name.emplace("demo", demo(own_program));
   by_name.emplace("claude", claude_or_acpx(config, find));
   for (const Known& known : known_agents()) by_name.emplace(known.name, from_known(known));
   for (auto& [name, spec] : by_name) {
@@ -140,7 +187,12 @@ std::vector<AgentSpec> agent_specs(const Config& config, const ProgramFinder& fi
     by_name[name] = from_table(name, table, known);
   }
   std::vector<AgentSpec> specs;
-  for (auto& [name, spec] : by_name) specs.push_back(std::move(spec));
+  for (auto& [name, spec] : by_name) {
+    // Not the demo agent, whatever our own program is called.
+    if (name != "demo" && is_claude(spec)) make_claude(spec);
+    spec.applies_owner_settings = config.claude_owner_settings;
+    specs.push_back(std::move(spec));
+  }
   return specs;
 }
 

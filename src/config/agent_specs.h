@@ -17,8 +17,10 @@ using ProgramFinder = std::function<std::optional<std::string>(const std::string
 
 // A table of the configuration changes a built-in agent of the same name: its command takes
 // the place of the built-in one, its variables come to the built-in ones. What
-// is built in is found now, once: what somebody puts in front of it in PATH later does not
-// count. What is not there keeps its name, and is looked for whenever it is asked for.
-std::vector<AgentSpec> agent_specs(const Config& config, const ProgramFinder& find);
+// is built in is found now, once: what is put in front of it in PATH later does not count. What
+// is not there keeps its name, and is looked for whenever it is asked for. The demo agent is in
+// `own_program`.
+std::vector<AgentSpec> agent_specs(const Config& config, const ProgramFinder& find,
+                                   const std::string& own_program);
 
 }  // namespace clawdforge

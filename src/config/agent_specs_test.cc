@@ -9,9 +9,11 @@
 namespace clawdforge {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 using testing::Pair;
 
 // Finds these in /opt.
@@ -35,7 +37,7 @@ AgentSpec spec_of(const std::vector<AgentSpec>& specs, const std::string& name) 
 }
 
 TEST(AgentSpecs, TheBuiltInOnesAreKnownByName) {
-  const auto specs = agent_specs(config(), finder({}));
+  const auto specs = agent_specs(config(), finder({}), "/opt/clawdforge");
   std::vector<std::string> names;
   for (const AgentSpec& spec : specs) names.push_back(spec.name);
   EXPECT_THAT(names, ElementsAre("claude", "codex", "demo", "gemini", "opencode"));
@@ -47,7 +49,8 @@ TEST(AgentSpecs, TheBuiltInOnesAreKnownByName) {
 }
 
 TEST(AgentSpecs, WhatIsThereAtTheStartIsAnAbsolutePath) {
-  const auto specs = agent_specs(config(), finder({"codex-acp", "opencode", "claude-agent-acp"}));
+  const auto specs = agent_specs(config(), finder({"codex-acp", "opencode", "claude-agent-acp"}),
+                                 "/opt/clawdforge");
   EXPECT_THAT(spec_of(specs, "codex").command, ElementsAre("/opt/codex-acp"));
   EXPECT_THAT(spec_of(specs, "opencode").command, ElementsAre("/opt/opencode", "acp"));
   EXPECT_THAT(spec_of(specs, "claude").command, ElementsAre("/opt/claude-agent-acp"));
@@ -55,13 +58,15 @@ TEST(AgentSpecs, WhatIsThereAtTheStartIsAnAbsolutePath) {
 }
 
 TEST(AgentSpecs, ClaudeGoesThroughAcpxOnlyWhereItsAdapterIsAbsent) {
-  const AgentSpec both =
-      spec_of(agent_specs(config(), finder({"claude-agent-acp", "acpx"})), "claude");
+  const AgentSpec both = spec_of(
+      agent_specs(config(), finder({"claude-agent-acp", "acpx"}), "/opt/clawdforge"), "claude");
   EXPECT_EQ(both.protocol, AgentProtocol::acp);
-  const AgentSpec acpx = spec_of(agent_specs(config(), finder({"acpx"})), "claude");
+  const AgentSpec acpx =
+      spec_of(agent_specs(config(), finder({"acpx"}), "/opt/clawdforge"), "claude");
   EXPECT_EQ(acpx.protocol, AgentProtocol::acpx);
   EXPECT_THAT(acpx.command, ElementsAre("claude"));
-  EXPECT_EQ(spec_of(agent_specs(config(), finder({})), "claude").protocol, AgentProtocol::acp);
+  EXPECT_EQ(spec_of(agent_specs(config(), finder({}), "/opt/clawdforge"), "claude").protocol,
+            AgentProtocol::acp);
 }
 
 TEST(AgentSpecs, ATableChangesABuiltInAgent) {
@@ -71,13 +76,46 @@ TEST(AgentSpecs, ATableChangesABuiltInAgent) {
   given.agents["claude"].set_env = {{"API_TIMEOUT_MS", "9"}};
   given.agents["mine"].protocol = AgentProtocol::acpx;
   given.agents["mine"].command = {"kimi"};
-  const auto specs = agent_specs(given, finder({"my-codex", "codex-acp"}));
+  const auto specs = agent_specs(given, finder({"my-codex", "codex-acp"}), "/opt/clawdforge");
   EXPECT_THAT(spec_of(specs, "codex").command, ElementsAre("my-codex"));
   EXPECT_THAT(spec_of(specs, "codex").login_hint, HasSubstr("codex login"));
   EXPECT_THAT(spec_of(specs, "codex").env, IsSupersetOf({"OPENAI_API_KEY", "MY_KEY"}));
   EXPECT_THAT(spec_of(specs, "claude").command, ElementsAre("claude-agent-acp"));
   EXPECT_THAT(spec_of(specs, "claude").set_env, ElementsAre(Pair("API_TIMEOUT_MS", "9")));
   EXPECT_THAT(spec_of(specs, "mine").install_hint, HasSubstr("npm install -g acpx"));
+}
+
+TEST(AgentSpecs, TheDemoAgentIsInOurOwnProgram) {
+  const AgentSpec demo = spec_of(agent_specs(config(), finder({}), "/opt/claude/forge"), "demo");
+  EXPECT_THAT(demo.command, ElementsAre("/opt/claude/forge", "demo-agent", "--acp"));
+  EXPECT_THAT(demo.one_shot_command, ElementsAre("/opt/claude/forge", "demo-agent"));
+  EXPECT_EQ(demo.one_shot_protocol, OneShotProtocol::claude_print);
+  EXPECT_TRUE(demo.takes_system_prompt);
+  EXPECT_FALSE(demo.takes_claude_options);
+  EXPECT_THAT(demo.env, testing::IsEmpty());
+  EXPECT_FALSE(demo.version.empty());
+}
+
+TEST(AgentSpecs, ClaudeIsGivenWhatItsProgramsRead) {
+  Config given = config();
+  given.claude_bin = "/opt/claude";
+  given.agents["mine"].command = {"/opt/bin/claude-agent-acp"};
+  given.agents["through"].protocol = AgentProtocol::acpx;
+  given.agents["through"].command = {"--agent", "/opt/claude-agent-acp --x"};
+  const auto specs = agent_specs(given, finder({}), "/opt/clawdforge");
+  for (const char* name : {"claude", "mine", "through"}) {
+    const AgentSpec spec = spec_of(specs, name);
+    EXPECT_THAT(spec.env, IsSupersetOf({"ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "https_proxy"}));
+    EXPECT_THAT(spec.default_env, Contains(Pair("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1")));
+    EXPECT_THAT(spec.default_env, Contains(Pair("CLAUDE_CODE_MAX_RETRIES", "2")));
+    EXPECT_THAT(spec.temp_dir_env, ElementsAre("CLAUDE_CODE_TMPDIR"));
+    EXPECT_TRUE(spec.takes_claude_options);
+    EXPECT_FALSE(spec.applies_owner_settings);
+  }
+  EXPECT_THAT(spec_of(specs, "claude").one_shot_command, ElementsAre("/opt/claude"));
+  EXPECT_EQ(spec_of(specs, "mine").one_shot_protocol, OneShotProtocol::none);
+  EXPECT_FALSE(spec_of(specs, "codex").takes_claude_options);
+  EXPECT_THAT(spec_of(specs, "codex").env, Not(Contains("ANTHROPIC_API_KEY")));
 }
 
 }  // namespace

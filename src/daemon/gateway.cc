@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "agent/claude/claude_cli.h"
+#include "agent/core/agent_environment.h"
 #include "agent/core/program_path.h"
 #include "api/admin/audit_routes.h"
 #include "api/admin/sweep_routes.h"
@@ -21,6 +21,7 @@
 #include "base/async_tokens.h"
 #include "base/version.h"
 #include "config/agent_specs.h"
+#include "daemon/agent_protocols.h"
 #include "daemon/process_setup.h"
 #include "upkeep/recovery.h"
 
@@ -64,12 +65,13 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
       session_dirs_(deps_.data_dir.path(), deps_.disk, deps_.log),
       acpx_records_(home_of(deps_.environment), deps_.disk),
       uploads_(deps_.ledger.uploads, upload_files_, deps_.clock, deps_.ids, instance_id_),
-      one_shots_(deps_.spawner, deps_.clock, one_shot_options()),
-      agents_(deps_.spawner, agents_options()),
+      catalog_(specs()),
+      starter_({catalog_, deps_.spawner, deps_.clock, deps_.metrics, deps_.log}, starter_options()),
       runs_({.executor = deps_.io.get_executor(),
              .rows = deps_.ledger.runs,
              .quota = quota_,
-             .one_shots = one_shots_,
+             .catalog = catalog_,
+             .starter = starter_,
              .uploads = uploads_,
              .run_dirs = run_dirs_,
              .clock = deps_.clock,
@@ -77,8 +79,8 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
              .metrics = deps_.metrics,
              .instance_id = instance_id_}),
       sessions_({deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_,
-                 agents_, uploads_, session_dirs_, acpx_records_, deps_.clock, deps_.ids, deps_.log,
-                 deps_.metrics},
+                 catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock, deps_.ids,
+                 deps_.log, deps_.metrics},
                 sessions_options()),
       sweeper_({.executor = deps_.io.get_executor(),
                 .uploads = deps_.ledger.uploads,
@@ -174,41 +176,28 @@ Endpoints Gateway::endpoints() {
                      {config.default_timeout, config.max_timeout, config.event_format});
   add_event_routes(all, sessions_, apps_, quota_);
   add_permission_routes(all, sessions_);
-  add_agent_routes(all, [this] { return agents_.list(); });
+  add_agent_routes(all, [this] { return starter_.list(); });
   add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
   add_sweep_routes(all, sweeper_);
   return all;
 }
 
-OneShots::Options Gateway::one_shot_options() const {
-  OneShots::Options options;
-  options.claude_bin = deps_.config.claude_bin;
-  options.demo_program = deps_.own_program;
-  options.environment = deps_.environment;
-  options.owner_settings = deps_.config.claude_owner_settings;
-  options.metrics = &deps_.metrics;
-  if (const auto table = deps_.config.agents.find("claude"); table != deps_.config.agents.end()) {
-    options.more_names = table->second.env;
-    options.set_environment = table->second.set_env;
-  }
-  return options;
+std::optional<std::string> Gateway::find_on_path(const std::string& program) const {
+  const auto path = deps_.environment.find("PATH");
+  return find_program(program, path == deps_.environment.end() ? "" : path->second);
 }
 
-Agents::Options Gateway::agents_options() const {
-  Agents::Options options;
-  const auto path = deps_.environment.find("PATH");
-  const auto find = [&](const std::string& name) {
-    return find_program(name, path == deps_.environment.end() ? "" : path->second);
-  };
-  options.specs = agent_specs(deps_.config, find);
-  options.acpx_program = find(deps_.config.acpx_bin).value_or(deps_.config.acpx_bin);
-  options.demo_program = deps_.own_program;
-  options.environment = deps_.environment;
-  options.owner_settings = deps_.config.claude_owner_settings;
-  options.metrics = &deps_.metrics;
-  options.clock = &deps_.clock;
-  options.start_max = deps_.config.agent_start_timeout;
-  return options;
+std::vector<AgentSpec> Gateway::specs() const {
+  return agent_specs(
+      deps_.config, [this](const std::string& name) { return find_on_path(name); },
+      deps_.own_program);
+}
+
+ProcessStarter::Options Gateway::starter_options() const {
+  const std::string& acpx = deps_.config.acpx_bin;
+  return {.protocols = agent_protocols(deps_.own_program, find_on_path(acpx).value_or(acpx)),
+          .environment = deps_.environment,
+          .start_max = deps_.config.agent_start_timeout};
 }
 
 Sessions::Options Gateway::sessions_options() const {

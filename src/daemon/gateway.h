@@ -5,10 +5,12 @@
 #include <boost/asio/signal_set.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "agent/core/agents.h"
-#include "agent/core/one_shot.h"
+#include "agent/core/agent_catalog.h"
+#include "agent/core/process_starter.h"
 #include "agent/core/program_probe.h"
 #include "api/core/api.h"
 #include "api/core/health_routes.h"
@@ -83,8 +85,9 @@ class Gateway {
   Quota::Options quota_options() const;
   ServerOptions server_options() const;
   Endpoints endpoints();
-  OneShots::Options one_shot_options() const;
-  Agents::Options agents_options() const;
+  std::vector<AgentSpec> specs() const;
+  ProcessStarter::Options starter_options() const;
+  std::optional<std::string> find_on_path(const std::string& program) const;
   Sessions::Options sessions_options() const;
   Task<void> end_work();
   ProgramProbe probe_of(const std::string& program);
@@ -108,8 +111,8 @@ class Gateway {
   SessionDirs session_dirs_;
   AcpxRecords acpx_records_;
   Uploads uploads_;
-  OneShots one_shots_;
-  Agents agents_;
+  const AgentCatalog catalog_;
+  ProcessStarter starter_;
   Runs runs_;
   Sessions sessions_;
   Sweeper sweeper_;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/one_shot.h"
+#include "agent/core/one_shot_agent.h"
 #include "base/async.h"
 #include "base/signal.h"
 #include "base/timer.h"
@@ -53,7 +53,7 @@ class LiveRun : public std::enable_shared_from_this<LiveRun> {
   std::vector<Attachment> attachments;
   std::string run_id;  // from its beginning on, as the three below
   std::chrono::steady_clock::time_point begun;
-  std::unique_ptr<OneShot> shot;
+  std::unique_ptr<OneShotAgent> shot;
   bool may_have_dir = false;
 
  private:

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "agent/claude/result_value.h"
 #include "base/refusals.h"
+#include "json/result_value.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -110,6 +110,10 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
   if (!dir) co_return std::unexpected(dir.error());
   if (run->stopped() != RunStop::none) co_return never_started(run->stopped());
   RunRequest& request = run->request;
+  const AgentSpec* const spec = deps_.catalog.find(request.agent);
+  if (spec == nullptr) {
+    co_return fail(Errc::unavailable, "agent_not_found", "There is no agent of this name.");
+  }
   Run row{.id = run->run_id,
           .app = run->app->name,
           .agent = request.agent,
@@ -117,15 +121,16 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
           .prompt_bytes = static_cast<std::int64_t>(request.prompt.size()),
           .started_at = deps_.clock.now(),
           .instance_id = deps_.instance_id};
-  auto shot = deps_.one_shots.start({.agent = request.agent,
-                                     .prompt = std::move(request.prompt),
-                                     .model = request.model,
-                                     .system = std::move(request.system),
-                                     .system_mode = request.system_mode,
-                                     .effort = request.effort,
-                                     .attachments = std::move(dir->attachments),
-                                     .working_dir = std::move(dir->work),
-                                     .temp_dir = std::move(dir->temp)});
+  auto shot = deps_.starter.start_one_shot({.spec = *spec,
+                                            .app = run->app->name,
+                                            .working_dir = std::move(dir->work),
+                                            .temp_dir = std::move(dir->temp)},
+                                           {.prompt = std::move(request.prompt),
+                                            .model = request.model,
+                                            .system = std::move(request.system),
+                                            .system_mode = request.system_mode,
+                                            .effort = request.effort,
+                                            .attachments = std::move(dir->attachments)});
   if (!shot) co_return std::unexpected(shot.error());
   run->shot = std::move(*shot);
   co_return co_await add_row(run, std::move(row));

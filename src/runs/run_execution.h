@@ -6,7 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "agent/core/one_shot.h"
+#include "agent/core/agent_catalog.h"
+#include "agent/core/agent_starter.h"
 #include "base/async.h"
 #include "base/clock.h"
 #include "base/ids.h"
@@ -21,7 +22,8 @@ class RunExecution {
  public:
   struct Dependencies {
     RunRows& rows;
-    OneShots& one_shots;
+    const AgentCatalog& catalog;
+    AgentStarter& starter;
     RunDirs& run_dirs;
     RunSettler& settler;
     const Clock& clock;

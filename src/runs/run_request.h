@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/question.h"
+#include "agent/core/one_shot_agent.h"
 #include "base/result.h"
 #include "model/run.h"
 

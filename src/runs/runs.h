@@ -29,7 +29,8 @@ class Runs {
     IoExecutor executor;
     RunRows& rows;
     Quota& quota;
-    OneShots& one_shots;
+    const AgentCatalog& catalog;
+    AgentStarter& starter;
     Uploads& uploads;
     RunDirs& run_dirs;
     const Clock& clock;

@@ -106,13 +106,14 @@ Task<std::optional<Failure>> AgentSeat::start_process() {
   const auto dir = co_await deps_.dirs.make(session_.id);
   if (!dir) co_return dir.error();
   if (state_ == SeatState::aborting) co_return std::nullopt;
-  const AgentSpec* const spec = deps_.agents.find(session_.agent);
+  const AgentSpec* const spec = deps_.catalog.find(session_.agent);
   if (spec == nullptr) {
     co_return fail(Errc::unavailable, "agent_not_found",
                    "The session's agent is not configured any more.")
         .error();
   }
-  auto started = deps_.agents.start(*spec, dir->work, dir->temp);
+  auto started = deps_.starter.start_session(
+      {.spec = *spec, .app = session_.app, .working_dir = dir->work, .temp_dir = dir->temp});
   if (!started) co_return started.error();
   agent_ = std::move(*started);
   move_to(SeatState::opening);

@@ -68,7 +68,12 @@ Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn
     turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));
   }
   // That it has died may be known as soon as it is listened to.
-  if (!is_live()) co_return agent_failed("agent_exited", "The agent ended before it was asked.");
+  if (!is_live()) {
+    co_return Failure{.kind = Errc::agent_failed,
+                      .code = "agent_exited",
+                      .message = "The agent ended before it was asked.",
+                      .cause = Cause::agent_exited};
+  }
   co_return std::nullopt;
 }
 

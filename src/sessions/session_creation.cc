@@ -24,9 +24,9 @@ AuditEvent creation(const Session& session, TimePoint now) {
 }  // namespace
 
 Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
-  const AgentSpec* const spec = deps_.agents.find(request.agent);
+  const AgentSpec* const spec = deps_.catalog.find(request.agent);
   if (spec == nullptr) {
-    const auto names = deps_.agents.names();
+    const auto names = deps_.catalog.names();
     auto error =
         fail(Errc::invalid, "unknown_agent",
              fmt::format("There is no such agent; there are: {}.", fmt::join(names, ", ")));

@@ -6,7 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "agent/core/agents.h"
+#include "agent/core/agent_catalog.h"
+#include "agent/core/agent_starter.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/metrics.h"
@@ -26,7 +27,8 @@ struct SessionDependencies {
   SessionRows& rows;
   JournalRows& journal_rows;
   Quota& quota;
-  Agents& agents;
+  const AgentCatalog& catalog;
+  AgentStarter& starter;
   Uploads& uploads;
   SessionDirs& dirs;
   AcpxRecords& acpx_records;

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/core/question.h"
 #include "model/app.h"
 #include "model/run.h"
 

@@ -13,7 +13,7 @@
 #include "agent/acp/acp_request.h"
 #include "agent/claude/cli_failure.h"
 #include "agent/core/line_reader.h"
-#include "agent/core/masking.h"
+#include "agent/failure/masking.h"
 
 using namespace clawdforge;
 

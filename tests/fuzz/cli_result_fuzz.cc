@@ -8,8 +8,8 @@
 
 #include "agent/claude/cli_failure.h"
 #include "agent/claude/cli_result.h"
-#include "agent/claude/result_value.h"
-#include "agent/core/masking.h"
+#include "agent/failure/masking.h"
+#include "json/result_value.h"
 
 using namespace clawdforge;
 

@@ -4,11 +4,12 @@
 
 #include <utility>
 
+#include "agent/failure/agent_failure.h"
 #include "base/async_tokens.h"
 
 namespace clawdforge {
 
-AcpAgent::AcpAgent(std::unique_ptr<Child> child, Setup setup)
+AcpAgent::AcpAgent(std::unique_ptr<Child> child, AgentSetup setup)
     : setup_(std::move(setup)),
       pipe_(std::move(child), setup_),
       line_shown_(setup_.gauges.line_bytes),

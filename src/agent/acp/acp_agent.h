@@ -31,12 +31,7 @@ inline constexpr std::size_t kAgentEarlyBytesMax = 1024 * 1024;
 
 class AcpAgent final : public SessionAgent {
  public:
-  struct Setup : AgentSetup {
-    bool is_claude = false;  // its adapter, whatever it calls itself
-    bool owner_settings = false;
-  };
-
-  AcpAgent(std::unique_ptr<Child> child, Setup setup);
+  AcpAgent(std::unique_ptr<Child> child, AgentSetup setup);
 
   ProcessMark mark() const override { return pipe_.mark(); }
   Task<Opening> open(Conversation conversation) override;
@@ -83,7 +78,7 @@ class AcpAgent final : public SessionAgent {
 
   void send(std::string line);
 
-  const Setup setup_;
+  const AgentSetup setup_;
   AgentPipe pipe_;
   LineReader reader_;
   GaugeShare line_shown_;

@@ -194,7 +194,7 @@ on["session/prompt"] = prompt
 TEST_F(AcpAgentTest, WaitsForNoStepLongerThanItsDeadline) {
   for (const std::string method :
        {"initialize", "session/new", "session/load", "session/set_config_option"}) {
-    AcpAgent::Setup setup;
+    AgentSetup setup;
     setup.start_max = 1s;
     start(R"py(abilities = {"loadSession": True}
 more = {"configOptions": [{"id": "model", "category": "model", "currentValue": "m1"}]}
@@ -217,7 +217,7 @@ on[")py" + method +
 }
 
 TEST_F(AcpAgentTest, GivesEachStepItsOwnTime) {
-  AcpAgent::Setup setup;
+  AgentSetup setup;
   setup.start_max = 3s;
   // Together longer than the deadline of one.
   start(R"py(
@@ -544,7 +544,7 @@ TEST_F(AcpAgentTest, EndsFirmlyWhoDoesNotLeave) {
 }
 
 TEST_F(AcpAgentTest, ShowsWhatItComplainedAboutButNoSecrets) {
-  AcpAgent::Setup setup;
+  AgentSetup setup;
   setup.secrets = {"correct horse"};
   start("sys.stderr.write('the correct horse\\n')\nsys.exit(1)\n", setup);
   EXPECT_FALSE(open());

@@ -1,19 +1,9 @@
-// What the tests of agents share: a Spawner on an event loop, and a small agent that speaks
-// the Agent Client Protocol, whose behaviour each test bends with a few lines of Python.
+// A small agent that speaks the Agent Client Protocol, whose behaviour each test bends with a few
+// lines of Python.
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 #include "agent/acp/acp_agent.h"
-#include "agent/core/agents.h"
-#include "base/run_to_end.h"
-#include "process/tree/spawner.h"
+#include "agent/core/agent_fixture.h"
 
 namespace clawdforge {
 
@@ -58,43 +48,20 @@ while True:
     if m.get("method") in on: on[m["method"]](m)
 )py";
 
-class AcpTest : public testing::Test {
+class AcpTest : public AgentTest {
  protected:
-  void SetUp() override {
-    std::signal(SIGPIPE, SIG_IGN);  // as the daemon does
-    std::string pattern = (std::filesystem::temp_directory_path() / "acp-agent-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-    std::filesystem::create_directory(root_ / "work");
-    std::filesystem::create_directory(root_ / "tmp");
-    Spawner::Options options;
-    options.kill_grace = std::chrono::milliseconds(200);
-    auto made = Spawner::make(io_.get_executor(), options, log_);
-    ASSERT_TRUE(made) << made.error().message;
-    spawner_ = std::move(*made);
-  }
   void TearDown() override {
     end_agent();
-    if (spawner_) {
-      run_to_end(io_, done(spawner_->stop()));
-      EXPECT_EQ(spawner_->alive(), 0U);
-    }
-    spawner_.reset();
-    std::filesystem::remove_all(root_);
-  }
-
-  static Task<bool> done(Task<void> task) {
-    co_await std::move(task);
-    co_return true;
+    AgentTest::TearDown();
   }
 
   // Starts the scripted agent as `agent_`.
-  void start(const std::string& behaviour = "", AcpAgent::Setup setup = {}) {
+  void start(const std::string& behaviour = "", AgentSetup setup = {}) {
     const std::string path = root_ / "agent.py";
     std::ofstream(path) << kScriptedAgent << behaviour << kScriptedAgentLoop;
     start_program({"/usr/bin/python3", "-S", path}, std::move(setup));
   }
-  void start_program(std::vector<std::string> argv, AcpAgent::Setup setup = {}) {
+  void start_program(std::vector<std::string> argv, AgentSetup setup = {}) {
     end_agent();
     std::filesystem::remove(root_ / "work" / "log");
     if (setup.spec.name.empty()) setup.spec.name = "scripted";
@@ -147,22 +114,14 @@ class AcpTest : public testing::Test {
   }
 
   // What the agent has read.
-  std::string log() const {
-    std::ifstream file(root_ / "work" / "log");
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string log() const { return content("log"); }
   static std::size_t count(const std::string& text, std::string_view part) {
     std::size_t found = 0;
     for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
     return found;
   }
 
-  IoContext io_;
-  Log log_{LogLevel::error, LogFormat::text};
-  Metrics metrics_;
   const AgentGauges gauges_ = AgentGauges::in(metrics_);
-  std::filesystem::path root_;
-  std::unique_ptr<Spawner> spawner_;
   std::unique_ptr<AcpAgent> agent_;
 };
 

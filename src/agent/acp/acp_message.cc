@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <boost/json/monotonic_resource.hpp>
 
-#include "agent/core/masking.h"
+#include "agent/failure/masking.h"
 #include "json/json_fields.h"
 #include "json/json_repair.h"
 

@@ -7,7 +7,7 @@
 #include <boost/json.hpp>
 
 #include "agent/acp/acp_request.h"
-#include "agent/core/masking.h"
+#include "agent/failure/masking.h"
 
 namespace clawdforge {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "agent/acp/acp_agent.h"
 #include "agent/acp/acp_failure.h"
+#include "agent/failure/agent_failure.h"
 
 namespace clawdforge {
 namespace {
@@ -97,11 +98,10 @@ Task<AcpAgent::Step> AcpAgent::initialize() {
                                        setup_.spec.name, abilities_.protocol_version));
   }
   abilities_.agent_version = setup_.note_version(abilities_.agent_version);
-  const std::string& name =
-      abilities_.agent_name.empty() ? setup_.spec.name : abilities_.agent_name;
-  dialect_.is_claude = setup_.is_claude || name.contains("claude");
-  dialect_.takes_system = dialect_.is_claude || setup_.spec.name == "demo";
-  dialect_.owner_settings = setup_.owner_settings;
+  // An adapter for Claude is known by its spec, or says so itself.
+  dialect_.is_claude = setup_.spec.takes_claude_options || abilities_.agent_name.contains("claude");
+  dialect_.takes_system = dialect_.is_claude || setup_.spec.takes_system_prompt;
+  dialect_.owner_settings = setup_.spec.applies_owner_settings;
   co_return std::nullopt;
 }
 

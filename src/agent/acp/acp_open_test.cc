@@ -147,8 +147,8 @@ on["session/set_config_option"] = on["session/set_mode"] = lambda m: reply(m, {}
   ASSERT_TRUE(open());
   EXPECT_THAT(log(), Not(HasSubstr("set_mode")));
 
-  AcpAgent::Setup setup;
-  setup.owner_settings = true;
+  AgentSetup setup;
+  setup.spec.applies_owner_settings = true;
   start(lax + "more = {'modes': {'currentModeId': 'plan'}}\n", setup);
   ASSERT_TRUE(open());
   EXPECT_THAT(log(), Not(HasSubstr("set_mode")));
@@ -156,7 +156,7 @@ on["session/set_config_option"] = on["session/set_mode"] = lambda m: reply(m, {}
 }
 
 TEST_F(AcpOpenTest, AuthenticatesOnlyWhereItIsToldTo) {
-  AcpAgent::Setup setup;
+  AgentSetup setup;
   setup.spec.auth_method = "api-key";
   start("on['authenticate'] = lambda m: reply(m, {})\n", setup);
   ASSERT_TRUE(open());

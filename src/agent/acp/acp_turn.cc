@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/acp/acp_failure.h"
+#include "agent/failure/agent_failure.h"
 
 namespace clawdforge {
 

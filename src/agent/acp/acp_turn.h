@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "agent/acp/acp_message.h"
-#include "agent/core/agent_pipe.h"
+#include "agent/core/agent_setup.h"
 #include "agent/core/session_agent.h"
 
 namespace clawdforge {

@@ -4,14 +4,15 @@
 
 #include <utility>
 
-#include "agent/acp/acp_failure.h"
 #include "agent/acpx/acpx_failure.h"
+#include "agent/failure/agent_failure.h"
 #include "base/async_tokens.h"
 
 namespace clawdforge {
 
-AcpxAgent::AcpxAgent(std::unique_ptr<Child> host, Setup setup)
+AcpxAgent::AcpxAgent(std::unique_ptr<Child> host, AgentSetup setup, std::string program)
     : setup_(std::move(setup)),
+      program_(std::move(program)),
       pipe_(std::move(host), setup_),
       line_shown_(setup_.gauges.line_bytes) {}
 

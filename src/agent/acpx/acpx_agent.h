@@ -33,12 +33,8 @@ inline constexpr int kAcpxCancelsMax = 10;
 
 class AcpxAgent final : public SessionAgent {
  public:
-  struct Setup : AgentSetup {
-    std::string program;  // acpx
-  };
-
-  // `host` is a program host in the session's directory.
-  AcpxAgent(std::unique_ptr<Child> host, Setup setup);
+  // `host` is a program host in the session's directory, `program` is acpx.
+  AcpxAgent(std::unique_ptr<Child> host, AgentSetup setup, std::string program);
 
   ProcessMark mark() const override { return pipe_.mark(); }
   Task<Opening> open(Conversation conversation) override;
@@ -84,7 +80,8 @@ class AcpxAgent final : public SessionAgent {
   void end_turn(Operation& operation, AcpMessage message, AgentNews& news);
   void begin_cancel();
 
-  const Setup setup_;
+  const AgentSetup setup_;
+  const std::string program_;
   AgentPipe pipe_;
   AcpxCall call_;
   std::string config_;      // the file of the MCP servers; empty: none

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "agent/acp/acp_failure.h"
+#include "agent/failure/agent_failure.h"
 
 namespace clawdforge {
 namespace {
@@ -76,22 +77,34 @@ std::vector<std::string> models_in(std::string_view message) {
   return models;
 }
 
+constexpr std::string_view kAgentAbsent = "AGENT_SPAWN_ENOENT";
+
+AcpError error_of(const AcpxFault& fault) {
+  const bool is_login = fault.detail_code == "AUTH_REQUIRED";
+  return {.code = is_login ? kAcpNotLoggedIn : fault.code, .message = fault.message, .kind = {}};
+}
+
+bool is_of_queue(const AcpxFault& fault) { return fault.detail_code.starts_with("QUEUE_"); }
+
 }  // namespace
 
 Failure failure_of(const AcpxFault& fault, const AgentSpec& spec, std::optional<std::int64_t> now,
                    const std::vector<std::string>& secrets) {
-  AcpError said{.code = fault.code, .message = fault.message, .kind = {}};
-  if (fault.detail_code == "AUTH_REQUIRED") said.code = kAcpNotLoggedIn;
+  const AcpError said = error_of(fault);
   if (said.code == kAcpNotLoggedIn) return failure_of(said, spec, now, secrets);
-  if (fault.detail_code == "AGENT_SPAWN_ENOENT") return not_found(spec);
+  if (fault.detail_code == kAgentAbsent) return not_found(spec);
   // The time-out of a prompt comes with a detail of the queue: the first word is the cause.
   if (const Kind* kind = kind_of(fault.acpx_code)) return failure_from(*kind, spec);
   if (const Kind* kind = kind_of(fault.detail_code)) return failure_from(*kind, spec);
   Failure failure = failure_of(said, spec, now, secrets);
-  if (fault.detail_code.starts_with("QUEUE_") && failure.code == "agent_error") {
-    failure.code = "acpx_queue";
-  }
+  if (is_of_queue(fault) && !is_recognised(said)) failure.code = "acpx_queue";
   return failure;
+}
+
+bool is_recognised(const AcpxFault& fault) {
+  return is_of_queue(fault) || is_recognised(error_of(fault)) ||
+         fault.detail_code == kAgentAbsent || kind_of(fault.acpx_code) != nullptr ||
+         kind_of(fault.detail_code) != nullptr;
 }
 
 Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status) {
@@ -104,7 +117,7 @@ Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status) {
   const Kind* kind = exited == nullptr ? nullptr : kind_of(word_for(exited->code));
   if (kind != nullptr) return failure_from(*kind, spec);
   Failure failure = failure_of_end(spec, status);
-  if (failure.code == "agent_exited") failure.message = "acpx for " + failure.message;
+  if (failure.cause == Cause::agent_exited) failure.message = "acpx for " + failure.message;
   return failure;
 }
 

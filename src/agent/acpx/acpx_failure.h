@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "agent/acpx/acpx_line.h"
-#include "agent/core/question.h"
+#include "base/result.h"
 #include "model/agent.h"
-#include "process/tree/child.h"
+#include "process/tree/exit_status.h"
 
 namespace clawdforge {
 
@@ -18,6 +18,9 @@ namespace clawdforge {
 // is not known.
 Failure failure_of(const AcpxFault& fault, const AgentSpec& spec, std::optional<std::int64_t> now,
                    const std::vector<std::string>& secrets);
+
+// False: failure_of() knows nothing of it but that it is an error.
+bool is_recognised(const AcpxFault& fault);
 
 // It ended without a word that counts, whatever its exit code.
 Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status);

@@ -6,15 +6,15 @@
 
 #include "agent/acpx/acpx_agent.h"
 #include "agent/acpx/acpx_failure.h"
+#include "agent/failure/agent_failure.h"
 #include "base/async_tokens.h"
 
 namespace clawdforge {
 
 Task<Opening> AcpxAgent::open(Conversation conversation) {
   pipe_.begin_opening();
-  call_ = {.program = setup_.program,
-           .agent = setup_.spec.command,
-           .conversation = std::move(conversation)};
+  call_ = {
+      .program = program_, .agent = setup_.spec.command, .conversation = std::move(conversation)};
   if (call_.conversation.mcp_servers.find_first_not_of(" \t\r\n[]") != std::string::npos) {
     // In the session's own temporary directory, which goes with the session: it may hold
     // keys, and acpx reads it again whenever it starts the agent.
@@ -80,8 +80,8 @@ Task<AcpxAgent::Step> AcpxAgent::choose_effort() {
   if (!answer) co_return std::move(answer.error());
   const auto& fault = answer->fault;
   if (!fault) co_return std::nullopt;
-  Failure failure = failure_of(*fault, setup_.spec, setup_.now(), setup_.secrets);
-  co_return failure.code == "agent_error" ? not_supported : failure;
+  if (!is_recognised(*fault)) co_return not_supported;
+  co_return failure_of(*fault, setup_.spec, setup_.now(), setup_.secrets);
 }
 
 // Runs one control command to its end. Whatever it says is an answer.

@@ -8,28 +8,25 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
-using testing::Key;
 using testing::Not;
-using testing::Pair;
 
-OneShotRequest question() {
-  OneShotRequest question;
-  question.agent = "claude";
-  question.prompt = "hello";
-  question.model = "sonnet";
-  return question;
+OneShotRequest request() {
+  OneShotRequest request;
+  request.prompt = "hello";
+  request.model = "sonnet";
+  return request;
 }
 
 TEST(ClaudeArguments, AreThoseOfAOneShotWithoutTheOwnersSettings) {
-  EXPECT_THAT(claude_arguments(question(), false, ""),
+  EXPECT_THAT(claude_arguments(request(), false, ""),
               ElementsAre("-p", "--output-format", "json", "--model", "sonnet", "--setting-sources",
                           "", "--strict-mcp-config", "--no-session-persistence"));
-  EXPECT_THAT(claude_arguments(question(), true, ""),
+  EXPECT_THAT(claude_arguments(request(), true, ""),
               ElementsAre("-p", "--output-format", "json", "--model", "sonnet"));
 }
 
 TEST(ClaudeArguments, CarryTheSystemPromptAndTheEffort) {
-  OneShotRequest asked = question();
+  OneShotRequest asked = request();
   asked.system = "be brief";
   asked.effort = "low";
   EXPECT_THAT(claude_arguments(asked, true, ""),
@@ -43,7 +40,7 @@ TEST(ClaudeArguments, CarryTheSystemPromptAndTheEffort) {
 }
 
 TEST(ClaudeArguments, NeverHoldThePrompt) {
-  EXPECT_THAT(claude_arguments(question(), false, ""), Not(Contains("hello")));
+  EXPECT_THAT(claude_arguments(request(), false, ""), Not(Contains("hello")));
 }
 
 TEST(NeedsFile, IsTrueForWhatNoArgumentCanCarry) {
@@ -53,10 +50,10 @@ TEST(NeedsFile, IsTrueForWhatNoArgumentCanCarry) {
   EXPECT_TRUE(needs_file(std::string_view("a\0b", 3)));
 }
 
-TEST(PromptText, IsThePromptItself) { EXPECT_EQ(prompt_text(question()), "hello"); }
+TEST(PromptText, IsThePromptItself) { EXPECT_EQ(prompt_text(request()), "hello"); }
 
 TEST(PromptText, IsNoCommand) {
-  OneShotRequest asked = question();
+  OneShotRequest asked = request();
   asked.prompt = "/model haiku";
   EXPECT_EQ(prompt_text(asked), "\n/model haiku");
   asked.prompt = " /model haiku";
@@ -64,63 +61,11 @@ TEST(PromptText, IsNoCommand) {
 }
 
 TEST(PromptText, ListsTheAttachments) {
-  OneShotRequest asked = question();
+  OneShotRequest asked = request();
   asked.attachments = {"attachment-1.txt", "attachment-2.png"};
   EXPECT_EQ(
       prompt_text(asked),
       "hello\n\nAttached files in the current directory:\n- attachment-1.txt\n- attachment-2.png");
-}
-
-const Environment kOurs = {{"PATH", "/bin"},
-                           {"HOME", "/home/x"},
-                           {"LC_ALL", "C"},
-                           {"https_proxy", "http://p"},
-                           {"ANTHROPIC_API_KEY", "sk-ant-12345678"},
-                           {"CLAWDFORGE_ADMIN_TOKEN", "secret-admin-token"},
-                           {"IS_SANDBOX", "1"},
-                           {"AWS_SECRET_ACCESS_KEY", "aws-secret"},
-                           {"TMPDIR", "/ours"},
-                           {"LD_PRELOAD", "x.so"}};
-
-TEST(PlainEnvironment, HasNoLogin) {
-  EXPECT_THAT(plain_environment(kOurs, {}),
-              ElementsAre(Pair("HOME", "/home/x"), Pair("LC_ALL", "C"), Pair("PATH", "/bin")));
-}
-
-TEST(ClaudeEnvironment, PassesOnWhatIsAllowedOrNamed) {
-  const Environment environment = claude_environment(
-      kOurs, {"AWS_SECRET_ACCESS_KEY", "CLAWDFORGE_ADMIN_TOKEN", "NOT_SET"}, {}, "/run/tmp");
-  EXPECT_THAT(environment, Contains(Pair("ANTHROPIC_API_KEY", "sk-ant-12345678")));
-  EXPECT_THAT(environment, Contains(Pair("https_proxy", "http://p")));
-  EXPECT_THAT(environment, Contains(Pair("AWS_SECRET_ACCESS_KEY", "aws-secret")));
-  EXPECT_THAT(environment, Contains(Pair("TMPDIR", "/run/tmp")));
-  EXPECT_THAT(environment, Contains(Pair("CLAUDE_CODE_TMPDIR", "/run/tmp")));
-  EXPECT_THAT(environment, Contains(Pair("CLAUDE_CODE_DISABLE_ATTACHMENTS", "1")));
-  EXPECT_THAT(environment, Contains(Pair("CLAUDE_CODE_MAX_RETRIES", "2")));
-  for (const char* name : {"CLAWDFORGE_ADMIN_TOKEN", "IS_SANDBOX", "LD_PRELOAD", "NOT_SET"}) {
-    EXPECT_THAT(environment, Not(Contains(Key(name)))) << name;
-  }
-}
-
-TEST(ClaudeEnvironment, LetsTheOwnerDecide) {
-  const Environment environment = claude_environment(kOurs, {},
-                                                     {{"CLAUDE_CODE_MAX_RETRIES", "7"},
-                                                      {"EXTRA", "yes"},
-                                                      {"TMPDIR", "/elsewhere"},
-                                                      {"CLAWDFORGE_X", "no"}},
-                                                     "/run/tmp");
-  EXPECT_THAT(environment, Contains(Pair("CLAUDE_CODE_MAX_RETRIES", "7")));
-  EXPECT_THAT(environment, Contains(Pair("EXTRA", "yes")));
-  EXPECT_THAT(environment, Contains(Pair("TMPDIR", "/run/tmp")));
-  EXPECT_THAT(environment, Not(Contains(Key("CLAWDFORGE_X"))));
-}
-
-TEST(SecretsIn, AreTheValuesOfKeysAndTokens) {
-  EXPECT_THAT(secrets_in({{"ANTHROPIC_API_KEY", "sk-ant-12345678"},
-                          {"CLAUDE_CODE_OAUTH_TOKEN", "oat-12345"},
-                          {"X_TOKEN", "short"},
-                          {"HOME", "/home/somebody"}}),
-              ElementsAre("sk-ant-12345678", "oat-12345"));
 }
 
 }  // namespace

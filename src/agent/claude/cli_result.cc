@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <cstdint>
 
-#include "agent/core/masking.h"
+#include "agent/failure/masking.h"
 #include "json/json_fields.h"
 #include "json/json_repair.h"
 
@@ -120,6 +120,14 @@ std::optional<CliResult> result_in(const json::value& value) {
 }
 
 }  // namespace
+
+FailureReport CliResult::report() const {
+  return {.text = text,
+          .api_status = api_status,
+          .terminal_reason = terminal_reason,
+          .api_error = api_error,
+          .api_error_type = api_error_type};
+}
 
 bool ResultReader::feed(std::string_view piece) {
   if (result_ || is_too_large_) return true;

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/failure/api_failure.h"
 #include "model/run.h"
 
 namespace clawdforge {
@@ -26,6 +27,9 @@ struct CliResult {
   std::string api_error;
   std::string api_error_type;
   std::optional<int> api_status;
+
+  // What went wrong, of an error.
+  FailureReport report() const;
   bool operator==(const CliResult&) const = default;
 };
 

@@ -6,9 +6,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <utility>
 
-#include "agent/acp/acp_failure.h"
-#include "agent/core/agent_process.h"
-#include "agent/core/masking.h"
+#include "agent/failure/agent_failure.h"
 #include "base/async_tokens.h"
 
 namespace clawdforge {
@@ -18,29 +16,8 @@ constexpr std::size_t kReadBytes = 64 * 1024;
 // After so many pieces others get their turn: a pipe that is always full would keep the
 // thread for itself.
 constexpr unsigned kPiecesAtOnce = 4;
-constexpr std::size_t kVersionCharacters = 100;
 
 }  // namespace
-
-AgentGauges AgentGauges::in(Metrics& metrics) {
-  return {.outbox_bytes = &metrics.gauge("clawdforge_agent_outbox_bytes",
-                                         "Sent to sessions' agents and not read by them."),
-          .early_bytes = &metrics.gauge("clawdforge_agent_early_bytes",
-                                        "Said by sessions' agents while they are started."),
-          .line_bytes = &metrics.gauge("clawdforge_agent_line_bytes",
-                                       "Messages of sessions' agents that have only begun.")};
-}
-
-std::optional<std::int64_t> AgentSetup::now() const {
-  if (clock == nullptr) return std::nullopt;
-  return unix_seconds(clock->now());
-}
-
-std::string AgentSetup::note_version(std::string_view told) const {
-  std::string shown = masked_line(told, kVersionCharacters);
-  if (version != nullptr) *version = shown;
-  return shown;
-}
 
 AgentPipe::AgentPipe(std::unique_ptr<Child> child, const AgentSetup& setup)
     : child_(std::move(child)),
@@ -51,11 +28,9 @@ AgentPipe::AgentPipe(std::unique_ptr<Child> child, const AgentSetup& setup)
   deadline_.expires_at(Timer::time_point::max());
 }
 
-ProcessMark AgentPipe::mark() const { return mark_of(*child_, setup_.boot_id); }
+ProcessMark AgentPipe::mark() const { return setup_.mark_of(*child_); }
 
-std::string AgentPipe::error_tail() const {
-  return shown_tail(child_->error_tail(), setup_.secrets);
-}
+std::string AgentPipe::error_tail() const { return setup_.shown_tail(child_->error_tail()); }
 
 // Opening
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/core/question.h"
+#include "agent/core/agent_setup.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/signal.h"
@@ -31,31 +31,6 @@ namespace clawdforge {
 inline constexpr std::size_t kAgentOutboxBytesMax = 64 * 1024 * 1024;
 // How long an agent may take to end by itself when it is told to, or has closed its output.
 inline constexpr std::chrono::milliseconds kAgentWindDownMax{1000};
-
-// What all agents of sessions hold together; each may be null.
-struct AgentGauges {
-  Gauge* outbox_bytes = nullptr;  // sent, and not read by the agent
-  Gauge* early_bytes = nullptr;   // said while the conversation was being opened
-  Gauge* line_bytes = nullptr;    // of messages that have begun and not ended
-
-  static AgentGauges in(Metrics& metrics);
-};
-
-// What is known of a session's agent before its process, whatever it speaks.
-struct AgentSetup {
-  AgentSpec spec;
-  std::chrono::milliseconds start_max{60'000};  // for each step of open()
-  const Clock* clock = nullptr;                 // to read a limit's end by; may be null
-  std::string* version = nullptr;               // where to note what the agent calls its version
-  std::vector<std::string> secrets;
-  std::string boot_id;
-  AgentGauges gauges;
-
-  // In Unix seconds; none: there is no clock.
-  std::optional<std::int64_t> now() const;
-  // Notes it, and gives it as it may be shown.
-  std::string note_version(std::string_view told) const;
-};
 
 class AgentPipe {
  public:

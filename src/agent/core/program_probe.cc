@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/core/masking.h"
+#include "agent/failure/masking.h"
 #include "base/async_tokens.h"
 #include "base/task_group.h"
 

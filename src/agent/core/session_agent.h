@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/question.h"
 #include "base/async.h"
+#include "base/result.h"
 #include "model/agent.h"
 #include "model/run.h"
 

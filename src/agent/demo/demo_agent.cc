@@ -11,8 +11,8 @@
 #include <optional>
 #include <string_view>
 
-#include "agent/core/masking.h"
 #include "agent/demo/demo_acp.h"
+#include "agent/failure/masking.h"
 #include "base/json_text.h"
 #include "base/version.h"
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "agent/core/no_agents_fixture.h"
 #include "api/admin/audit_routes.h"
 #include "api/admin/sweep_routes.h"
 #include "api/admin/token_routes.h"
@@ -65,19 +66,18 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   UploadFiles upload_files(".", disk);
   Uploads uploads(ledger->uploads, upload_files, clock, ids, "instance");
   add_file_routes(endpoints, uploads, 1024);
-  auto spawner = std::move(*Spawner::make(io.get_executor(), {}, log));
-  OneShots one_shots(*spawner, clock, {});
+  const AgentCatalog catalog({});
+  NoAgents starter;
   RunDirs run_dirs(".", disk, log);
   Quota quota({}, metrics);
-  Runs runs({io.get_executor(), ledger->runs, quota, one_shots, uploads, run_dirs, clock, ids,
-             metrics, "instance"});
+  Runs runs({io.get_executor(), ledger->runs, quota, catalog, starter, uploads, run_dirs, clock,
+             ids, metrics, "instance"});
   ComputeWorker compute(io.get_executor());
   add_run_routes(endpoints, runs, compute, {});
-  Agents agents(*spawner, {});
   SessionDirs session_dirs(".", disk, log);
   AcpxRecords acpx_records(".", disk);
-  Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, quota, agents, uploads,
-                     session_dirs, acpx_records, clock, ids, log, metrics},
+  Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, quota, catalog, starter,
+                     uploads, session_dirs, acpx_records, clock, ids, log, metrics},
                     {});
   add_session_routes(endpoints, sessions, apps, quota, compute, ledger->sessions, {});
   add_event_routes(endpoints, sessions, apps, quota);

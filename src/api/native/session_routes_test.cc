@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/core/no_agents_fixture.h"
 #include "api/native/event_routes.h"
 #include "api/native/permission_routes.h"
 #include "base/run_to_end.h"
@@ -91,15 +92,15 @@ class SessionRoutes : public ::testing::Test {
   Disk disk_{io_.get_executor()};
   UploadFiles upload_files_{root_, disk_};
   Uploads uploads_{ledger_->uploads, upload_files_, clock_, ids_, "instance"};
-  std::unique_ptr<Spawner> spawner_ = std::move(*Spawner::make(io_.get_executor(), {}, log_));
-  Agents agents_{*spawner_, {}};
+  Quota quota_{{}, metrics_};
+  const AgentCatalog catalog_{{}};
+  NoAgents starter_;
   SessionDirs dirs_{root_, disk_, log_};
   AcpxRecords acpx_records_{root_, disk_};
-  Sessions sessions_{{io_.get_executor(), ledger_->sessions, ledger_->journal, agents_, uploads_,
-                      dirs_, acpx_records_, clock_, ids_, log_, metrics_},
+  Sessions sessions_{{io_.get_executor(), ledger_->sessions, ledger_->journal, quota_, catalog_,
+                      starter_, uploads_, dirs_, acpx_records_, clock_, ids_, log_, metrics_},
                      {}};
   Apps apps_{ledger_->apps, clock_, ids_, log_};
-  Quota quota_{{}, metrics_};
   ComputeWorker compute_{io_.get_executor()};
   Endpoints endpoints_;
 };

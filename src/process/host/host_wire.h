@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "process/tree/child.h"
+#include "process/tree/exit_status.h"
 
 namespace clawdforge {
 

@@ -11,30 +11,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "base/async.h"
+#include "process/tree/exit_status.h"
 
 namespace clawdforge {
-
-struct Exited {
-  int code = 0;
-  bool operator==(const Exited&) const = default;
-};
-struct Signaled {
-  int number = 0;
-  bool operator==(const Signaled&) const = default;
-};
-// The program could not be started at all.
-struct NotStarted {
-  int error = 0;  // errno
-  bool operator==(const NotStarted&) const = default;
-};
-// The launcher itself was killed: how the program ended is not known.
-struct Unknown {
-  bool operator==(const Unknown&) const = default;
-};
-using ExitStatus = std::variant<Exited, Signaled, NotStarted, Unknown>;
 
 // What tells a leftover process from a stranger that has its pid now.
 struct ProcessId {

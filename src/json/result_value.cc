@@ -1,4 +1,4 @@
-#include "agent/claude/result_value.h"
+#include "json/result_value.h"
 
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>

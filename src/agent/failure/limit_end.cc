@@ -1,4 +1,4 @@
-#include "agent/claude/limit_end.h"
+#include "agent/failure/limit_end.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "agent/claude/time_zone.h"
+#include "agent/failure/time_zone.h"
 
 namespace clawdforge {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::int64_t kMinute = 60;
 constexpr std::int64_t kHour = 60 * kMinute;
 constexpr std::int64_t kDay = 24 * kHour;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_decimal(char c) { return c >= '0' && c <= '9'; }
 
 std::string lower_case_of(std::string_view text) {
   std::string lower(text);
@@ -60,7 +60,7 @@ std::optional<std::int64_t> epoch_in(std::string_view text) {
   if (bar == std::string_view::npos) return std::nullopt;
   std::string_view digits = text.substr(bar + 1);
   digits = digits.substr(
-      0, static_cast<std::size_t>(std::ranges::find_if_not(digits, is_digit) - digits.begin()));
+      0, static_cast<std::size_t>(std::ranges::find_if_not(digits, is_decimal) - digits.begin()));
   std::int64_t value = 0;
   if (digits.size() < 9 || digits.size() > 14) return std::nullopt;
   std::from_chars(digits.data(), digits.data() + digits.size(), value);

@@ -1,4 +1,4 @@
-#include "agent/core/masking.h"
+#include "agent/failure/masking.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "agent/claude/time_zone.h"
+#include "agent/failure/time_zone.h"
 
 #include <algorithm>
 #include <array>

@@ -1,11 +1,11 @@
-#include "agent/claude/limit_end.h"
+#include "agent/failure/limit_end.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include <chrono>
 
-#include "agent/claude/time_zone.h"
+#include "agent/failure/time_zone.h"
 
 namespace clawdforge {
 namespace {

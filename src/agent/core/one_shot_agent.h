@@ -1,14 +1,12 @@
-// What an agent is asked, and what comes of it: its answer, or how it failed. Plain
-// records, no I/O.
+// OneShotAgent is an agent that answers one prompt and ends. One process tree, owned by one
+// run; io thread only.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
+#include "base/async.h"
 #include "base/result.h"
 #include "model/run.h"
 
@@ -17,20 +15,13 @@ namespace clawdforge {
 enum class SystemMode { append, replace };
 
 struct OneShotRequest {
-  std::string agent;  // "claude" or "demo"
   std::string prompt;
   std::string model;
   std::string system;  // empty: none
   SystemMode system_mode = SystemMode::append;
   std::string effort;                    // empty: the agent's own default
-  std::vector<std::string> attachments;  // names in working_dir
-  std::string working_dir;               // both are there and empty but for the attachments
-  std::string temp_dir;
+  std::vector<std::string> attachments;  // names in the working directory
 };
-
-inline Failure agent_failed(std::string_view code, std::string message) {
-  return {.kind = Errc::agent_failed, .code = code, .message = std::move(message)};
-}
 
 struct OneShotAnswer {
   std::optional<Failure> failure;  // none: it went well
@@ -41,6 +32,26 @@ struct OneShotAnswer {
   std::optional<int> exit_code;  // if the program had ended when the answer was given
   std::optional<int> exit_signal;
   std::string error_tail;  // of standard error: valid UTF-8, masked
+};
+
+class OneShotAgent {
+ public:
+  virtual ~OneShotAgent() = default;
+
+  virtual ProcessMark mark() const = 0;
+
+  // Sends the prompt and gives the answer as soon as it is whole; the program may still be
+  // running then. Once.
+  virtual Task<OneShotAnswer> answer() = 0;
+
+  // Ends the tree now; a pending answer() returns at once, as a failure, without waiting for
+  // how the program ends.
+  virtual void stop() = 0;
+
+  // Must follow answer(), or a start that is given up: lets the program end by itself for a
+  // moment, then ends the tree, and waits until nothing of it is left. After it only the
+  // destructor may follow.
+  virtual Task<void> finish() = 0;
 };
 
 }  // namespace clawdforge

@@ -1,0 +1,62 @@
+// ClaudeOneShot is a OneShotAgent behind Claude's command line in its print mode: the process
+// gets the prompt on its standard input, prints one result, and ends. Io thread only; it
+// outlives no Spawner, and its owner calls finish() before it dies.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/core/agent_setup.h"
+#include "agent/core/agent_starter.h"
+#include "base/signal.h"
+#include "base/task_group.h"
+#include "process/tree/child.h"
+
+namespace clawdforge {
+
+// How long a program that has given its result may take to end by itself.
+inline constexpr std::chrono::milliseconds kWindDownMax{1000};
+// How long one that has closed its output without a result may take to end.
+inline constexpr std::chrono::milliseconds kSpeechlessMax{5000};
+
+class ResultReader;
+
+// The arguments of its process. Writes the file that a long system prompt needs:
+// Errc::unavailable "disk_full" or "workspace_unavailable" if that fails.
+Result<std::vector<std::string>> claude_one_shot_arguments(const StartOrder& order,
+                                                           const OneShotRequest& request);
+
+class ClaudeOneShot final : public OneShotAgent {
+ public:
+  ClaudeOneShot(std::unique_ptr<Child> child, AgentSetup setup, const OneShotRequest& request);
+
+  ProcessMark mark() const override { return setup_.mark_of(*child_); }
+  Task<OneShotAnswer> answer() override;
+  void stop() override;
+  Task<void> finish() override;
+
+ private:
+  Task<void> send_prompt();
+  Task<void> await_end();
+  Task<void> wait_for_end(std::chrono::milliseconds most);
+  Task<void> read_result(ResultReader* reader, GaugeShare* held);
+  Task<Failure> fail_without_result(const ResultReader* reader);
+  void note_end(OneShotAnswer& answer) const;
+
+  std::unique_ptr<Child> child_;
+  const AgentSetup setup_;
+  std::string prompt_;  // as the program reads it; empty from answer() on
+
+  // The prompt is written, and the program's end awaited, while its output is read: a program
+  // may print before it has read, and need not read at all.
+  bool is_begun_ = false;
+  bool is_stopped_ = false;
+  std::optional<ExitStatus> status_;
+  Signal ended_;  // the program has ended, or is being stopped
+  TaskGroup tasks_;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,71 @@
+#include "agent/core/agent_environment.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace clawdforge {
+namespace {
+
+constexpr std::string_view kOurPrefix = "CLAWDFORGE_";
+
+constexpr std::array<std::string_view, 13> kPlainNames = {"PATH",
+                                                          "HOME",
+                                                          "USER",
+                                                          "LOGNAME",
+                                                          "SHELL",
+                                                          "LANG",
+                                                          "LANGUAGE",
+                                                          "TZ",
+                                                          "XDG_CONFIG_HOME",
+                                                          "XDG_CACHE_HOME",
+                                                          "XDG_DATA_HOME",
+                                                          "XDG_STATE_HOME",
+                                                          "XDG_RUNTIME_DIR"};
+
+template <class Names>
+void pick(Environment& into, const Environment& ours, const Names& names) {
+  for (const auto& name : names) {
+    const auto found = ours.find(std::string(name));
+    if (found != ours.end() && !found->first.starts_with(kOurPrefix)) into.insert(*found);
+  }
+}
+
+}  // namespace
+
+Environment plain_environment(const Environment& ours, const std::vector<std::string>& more) {
+  Environment environment;
+  pick(environment, ours, kPlainNames);
+  pick(environment, ours, more);
+  for (const auto& variable : ours) {
+    if (variable.first.starts_with("LC_")) environment.insert(variable);
+  }
+  return environment;
+}
+
+Environment agent_environment(const Environment& ours, const AgentSpec& spec,
+                              const std::string& temp_dir) {
+  Environment environment = plain_environment(ours, spec.env);
+  environment.insert(spec.default_env.begin(), spec.default_env.end());
+  for (const auto& [name, value] : spec.set_env) {
+    if (!name.starts_with(kOurPrefix)) environment.insert_or_assign(name, value);
+  }
+  environment["TMPDIR"] = temp_dir;
+  for (const std::string& name : spec.temp_dir_env) environment[name] = temp_dir;
+  return environment;
+}
+
+std::vector<std::string> secrets_in(const Environment& environment) {
+  constexpr std::array<std::string_view, 5> kMarks = {"KEY", "TOKEN", "SECRET", "PASSWORD",
+                                                      "CREDENTIAL"};
+  constexpr std::size_t kShort = 8;  // a shorter value would mask ordinary words
+  std::vector<std::string> secrets;
+  for (const auto& [name, value] : environment) {
+    const bool is_secret = std::ranges::any_of(
+        kMarks, [&](std::string_view mark) { return name.find(mark) != std::string::npos; });
+    if (is_secret && value.size() >= kShort) secrets.push_back(value);
+  }
+  return secrets;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,51 @@
+// What an agent is told when its process has been started, whatever is spoken with it: who it
+// is, what must not be shown, where to count. A plain record; io thread only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "model/agent.h"
+#include "model/run.h"
+
+namespace clawdforge {
+
+class Child;
+
+// What all agents hold together; each may be null.
+struct AgentGauges {
+  Gauge* outbox_bytes = nullptr;  // sent, and not read by the agent
+  Gauge* early_bytes = nullptr;   // said while the conversation was being opened
+  Gauge* line_bytes = nullptr;    // of messages that have begun and not ended
+  Gauge* output_bytes = nullptr;  // printed by the agents of runs
+
+  static AgentGauges in(Metrics& metrics);
+};
+
+struct AgentSetup {
+  AgentSpec spec;
+  std::chrono::milliseconds start_max{60'000};  // for each step of SessionAgent::open()
+  const Clock* clock = nullptr;                 // to read a limit's end by; may be null
+  std::string* version = nullptr;               // where to note what the agent calls its version
+  std::vector<std::string> secrets;             // masked in what is shown of its words
+  std::string boot_id;
+  AgentGauges gauges;
+
+  // In Unix seconds; none: there is no clock.
+  std::optional<std::int64_t> now() const;
+  // Notes it, and gives it as it may be shown.
+  std::string note_version(std::string_view told) const;
+
+  ProcessMark mark_of(const Child& child) const;
+  // The tail of standard error as it may be shown: masked. The first word of a full tail may be
+  // the end of a secret whose beginning is gone; it is left out.
+  std::string shown_tail(std::string_view tail) const;
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,40 @@
+// AgentStarter starts agents, for sessions and for single prompts. The one seam between those
+// who need an agent and how its process comes to be: ProcessStarter starts real ones, tests have
+// their own. Io thread only; it outlives every agent that it started.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "agent/core/one_shot_agent.h"
+#include "agent/core/session_agent.h"
+#include "base/result.h"
+#include "model/agent.h"
+
+namespace clawdforge {
+
+// Which agent is started, for whom and where.
+struct StartOrder {
+  AgentSpec spec;
+  std::string app;          // whose work it is
+  std::string working_dir;  // absolute, there
+  std::string temp_dir;     // likewise
+};
+
+class AgentStarter {
+ public:
+  virtual ~AgentStarter() = default;
+
+  // The agent of a session, with its conversation still to be opened. Errc::unavailable
+  // "agent_not_found" with what to install when its program is not there, "no_resources" when
+  // the system refuses another process.
+  virtual Result<std::unique_ptr<SessionAgent>> start_session(StartOrder order) = 0;
+
+  // An agent that answers `request` and ends. Errc::unavailable when the system refuses another
+  // process, or the file that a long system prompt needs. That the program is not there shows
+  // in the answer.
+  virtual Result<std::unique_ptr<OneShotAgent>> start_one_shot(StartOrder order,
+                                                               OneShotRequest request) = 0;
+};
+
+}  // namespace clawdforge

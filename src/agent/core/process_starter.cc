@@ -1,0 +1,104 @@
+#include "agent/core/process_starter.h"
+
+#include <iterator>
+#include <utility>
+
+#include "agent/core/program_path.h"
+#include "agent/failure/agent_failure.h"
+#include "process/tree/child.h"
+#include "process/tree/proc_entry.h"
+#include "process/tree/spawner.h"
+
+namespace clawdforge {
+
+ProcessStarter::ProcessStarter(Dependencies deps, Options options)
+    : deps_(deps),
+      options_(std::move(options)),
+      boot_id_(read_boot_id()),
+      gauges_(AgentGauges::in(deps_.metrics)) {}
+
+const SessionProtocol& ProcessStarter::protocol_of(const AgentSpec& spec) const {
+  return options_.protocols.sessions.at(spec.protocol);
+}
+
+bool ProcessStarter::is_present(const AgentSpec& spec) const {
+  const std::string& driver = protocol_of(spec).driver;
+  if (driver.empty() && spec.command.empty()) return false;
+  const Environment environment = agent_environment(options_.environment, spec, {});
+  const auto path = environment.find("PATH");
+  return find_program(driver.empty() ? spec.command.front() : driver,
+                      path == environment.end() ? "" : path->second)
+      .has_value();
+}
+
+std::vector<AgentListing> ProcessStarter::list() const {
+  std::vector<AgentListing> listings;
+  for (const AgentSpec& spec : deps_.catalog.specs()) {
+    AgentListing listing{.name = spec.name,
+                         .protocol = spec.protocol,
+                         .is_present = is_present(spec),
+                         .version = spec.version};
+    const auto told = versions_.find(spec.name);
+    if (listing.version.empty() && listing.is_present && told != versions_.end()) {
+      listing.version = told->second;
+    }
+    listings.push_back(std::move(listing));
+  }
+  return listings;
+}
+
+// The one place that decides what an agent's process gets, for sessions and single prompts.
+ChildPlan ProcessStarter::plan_for(const StartOrder& order, std::vector<std::string> argv) const {
+  return {.argv = std::move(argv),
+          .environment = agent_environment(options_.environment, order.spec, order.temp_dir),
+          .working_dir = order.working_dir};
+}
+
+Result<std::unique_ptr<Child>> ProcessStarter::spawn(const StartOrder& order,
+                                                     const ChildPlan& plan) {
+  auto child = deps_.spawner.spawn(plan);
+  if (child) {
+    deps_.log.debug("an agent was started", {{"agent", std::string_view(order.spec.name)},
+                                             {"app", std::string_view(order.app)},
+                                             {"pid", (*child)->id().pid}});
+  }
+  return child;
+}
+
+AgentSetup ProcessStarter::setup_for(AgentSpec spec, const ChildPlan& plan) {
+  std::string& version = versions_[spec.name];
+  return {.spec = std::move(spec),
+          .start_max = options_.start_max,
+          .clock = &deps_.clock,
+          .version = &version,
+          .secrets = secrets_in(plan.environment),
+          .boot_id = boot_id_,
+          .gauges = gauges_};
+}
+
+Result<std::unique_ptr<SessionAgent>> ProcessStarter::start_session(StartOrder order) {
+  if (!is_present(order.spec)) return std::unexpected(not_found(order.spec));
+  const SessionProtocol& protocol = protocol_of(order.spec);
+  const ChildPlan plan =
+      plan_for(order, protocol.host.empty() ? order.spec.command : protocol.host);
+  auto child = spawn(order, plan);
+  if (!child) return std::unexpected(std::move(child.error()));
+  return protocol.make(std::move(*child), setup_for(std::move(order.spec), plan));
+}
+
+Result<std::unique_ptr<OneShotAgent>> ProcessStarter::start_one_shot(StartOrder order,
+                                                                     OneShotRequest request) {
+  const OneShotMaker& protocol = options_.protocols.one_shots.at(order.spec.one_shot_protocol);
+  auto arguments = protocol.arguments(order, request);
+  if (!arguments) return std::unexpected(std::move(arguments.error()));
+  std::vector<std::string> argv = order.spec.one_shot_command;
+  argv.insert(argv.end(), std::make_move_iterator(arguments->begin()),
+              std::make_move_iterator(arguments->end()));
+  const ChildPlan plan = plan_for(order, std::move(argv));
+  auto child = spawn(order, plan);
+  if (!child) return std::unexpected(std::move(child.error()));
+  return protocol.make(std::move(*child), setup_for(std::move(order.spec), plan),
+                       std::move(request));
+}
+
+}  // namespace clawdforge

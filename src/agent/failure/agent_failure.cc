@@ -1,0 +1,76 @@
+#include "agent/failure/agent_failure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "agent/failure/masking.h"
+
+namespace clawdforge {
+namespace {
+
+Failure no_resources() {
+  return {.kind = Errc::unavailable,
+          .code = "no_resources",
+          .message = "The system refuses another process at the moment.",
+          .retry_after = std::chrono::seconds(2)};
+}
+
+}  // namespace
+
+Failure agent_failed(std::string_view code, std::string message) {
+  return {.kind = Errc::agent_failed, .code = code, .message = std::move(message)};
+}
+
+Failure failure_to_start(const std::string& agent, int error) {
+  constexpr std::array kAbsent = {ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, ELOOP, EISDIR};
+  // The system has no more of something; the agent is not to blame. ENOSPC: of namespaces.
+  constexpr std::array kScarce = {EAGAIN, ENOMEM, EMFILE, ENFILE, EUSERS, ENOSPC};
+  if (std::ranges::find(kScarce, error) != kScarce.end()) return no_resources();
+  const bool is_missing = std::ranges::find(kAbsent, error) != kAbsent.end();
+  return {.kind = Errc::unavailable,
+          .code = is_missing ? "agent_missing" : "agent_not_started",
+          .message = fmt::format("{} could not be started: {}", agent, std::strerror(error)),
+          .cause = is_missing ? Cause::agent_missing : Cause::other};
+}
+
+Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status) {
+  Failure failure{.kind = Errc::agent_failed, .code = "agent_exited", .cause = Cause::agent_exited};
+  if (!status) {
+    failure.message = fmt::format("{} was ended.", spec.name);
+  } else if (std::holds_alternative<NotStarted>(*status)) {
+    failure = failure_to_start(spec.name, std::get<NotStarted>(*status).error);
+    if (failure.cause == Cause::agent_missing) failure = not_found(spec);
+  } else if (const auto* exited = std::get_if<Exited>(&*status)) {
+    failure.message = fmt::format("{} exited with code {}.", spec.name, exited->code);
+  } else if (const auto* signaled = std::get_if<Signaled>(&*status)) {
+    failure.message = fmt::format("{} was ended by signal {}.", spec.name, signaled->number);
+  } else {
+    failure.message = fmt::format("{} ended in an unknown way.", spec.name);
+  }
+  return failure;
+}
+
+Failure not_found(const AgentSpec& spec) {
+  return {.kind = Errc::unavailable,
+          .code = "agent_not_found",
+          .message = spec.install_hint.empty()
+                         ? fmt::format("The program of the agent {} is not there.", spec.name)
+                         : spec.install_hint,
+          .cause = Cause::agent_missing};
+}
+
+Failure unknown_model(const AgentSpec& spec, const std::string& model,
+                      const std::vector<std::string>& known) {
+  std::string sentence = fmt::format("{} does not know the model {}.", spec.name, model);
+  if (!known.empty()) sentence += fmt::format(" It knows: {}.", fmt::join(known, ", "));
+  return {.kind = Errc::invalid,
+          .code = "unknown_model",
+          .message = masked_line(sentence, kSentenceCharactersMax)};
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,36 @@
+// How the process of an agent failed, whatever was spoken with it. Pure. The codes are stable:
+// docs/openapi.yaml lists them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/agent.h"
+#include "process/tree/exit_status.h"
+
+namespace clawdforge {
+
+// Of what is told to callers about an agent's failure.
+inline constexpr std::size_t kSentenceCharactersMax = 500;
+
+// Errc::agent_failed.
+Failure agent_failed(std::string_view code, std::string message);
+
+// The program of `agent` was not started, for the reason `error`, an errno: "agent_missing",
+// "agent_not_started", or "no_resources".
+Failure failure_to_start(const std::string& agent, int error);
+
+// The process of a session's agent has ended; none: we have ended it.
+Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status);
+
+// "agent_not_found", with what to install.
+Failure not_found(const AgentSpec& spec);
+
+// `model` is not what the agent knows; `known` may be empty.
+Failure unknown_model(const AgentSpec& spec, const std::string& model,
+                      const std::vector<std::string>& known);
+
+}  // namespace clawdforge
