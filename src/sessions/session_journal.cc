@@ -107,9 +107,11 @@ SessionJournal::Batch SessionJournal::take_batch() {
   Batch batch;
   if (waiting_.bytes <= kJournalCommitBytesMax) {
     Waiting all = std::exchange(waiting_, {});
-    batch = {.write = std::move(all.write), .mark = given_, .bytes = all.bytes};
+    *batch.write = std::move(all.write);
+    batch.mark = given_;
+    batch.bytes = all.bytes;
   } else {
-    batch.write.starts = std::exchange(waiting_.write.starts, {});
+    batch.write->starts = std::exchange(waiting_.write.starts, {});
     std::vector<JournalBlock>& blocks = waiting_.write.blocks;
     auto end = blocks.begin();
     do {
@@ -117,19 +119,19 @@ SessionJournal::Batch SessionJournal::take_batch() {
       ++end;
     } while (end != blocks.end() && batch.bytes + end->lines.size() <= kJournalCommitBytesMax);
     const auto count = end - blocks.begin();
-    batch.write.blocks.assign(std::move_iterator(blocks.begin()), std::move_iterator(end));
+    batch.write->blocks.assign(std::move_iterator(blocks.begin()), std::move_iterator(end));
     blocks.erase(blocks.begin(), end);
     waiting_.given_before.erase(waiting_.given_before.begin(),
                                 waiting_.given_before.begin() + count);
     waiting_.bytes -= batch.bytes;
-    const std::int64_t last = batch.write.blocks.back().last_event_id;
-    move_until(last, waiting_.write.ends, waiting_.ends_behind, batch.write.ends);
-    move_until(last, waiting_.write.audit, waiting_.audit_behind, batch.write.audit);
+    const std::int64_t last = batch.write->blocks.back().last_event_id;
+    move_until(last, waiting_.write.ends, waiting_.ends_behind, batch.write->ends);
+    move_until(last, waiting_.write.audit, waiting_.audit_behind, batch.write->audit);
     // What is left came with the first block that is left, or after it.
     batch.mark = blocks.empty() ? given_ : waiting_.given_before.front();
   }
-  batch.write.session_id = session_id_;
-  batch.write.app = app_;
+  batch.write->session_id = session_id_;
+  batch.write->app = app_;
   return batch;
 }
 
@@ -142,12 +144,12 @@ Task<void> SessionJournal::write() {
     Batch batch = take_batch();
     writing_bytes_ = batch.bytes;
     writing_mark_ = batch.mark;
-    const bool is_written = co_await write_batch(&batch.write);
+    const bool is_written = co_await write_batch(batch.write);
     writing_bytes_ = 0;
     if (!is_written && is_lost_) break;
     if (!is_written) continue;
     std::vector<SharedBlock> blocks;
-    for (JournalBlock& block : batch.write.blocks) {
+    for (JournalBlock& block : batch.write->blocks) {
       blocks.push_back(std::make_shared<const JournalBlock>(std::move(block)));
     }
     if (!blocks.empty()) feed_->publish(std::move(blocks));
@@ -156,9 +158,9 @@ Task<void> SessionJournal::write() {
   changed_.notify_all();
 }
 
-Task<bool> SessionJournal::write_batch(const SessionWrite* write) {
+Task<bool> SessionJournal::write_batch(std::shared_ptr<const SessionWrite> write) {
   while (true) {
-    const auto written = co_await rows_.write(*write);
+    const auto written = co_await rows_.write(write);
     ++attempts_;
     const bool is_dropped = !written && written.error().kind != Errc::unavailable;
     failure_ = written || is_dropped ? std::nullopt : std::optional(written.error());

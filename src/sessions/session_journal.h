@@ -94,7 +94,7 @@ class SessionJournal {
 
   // What goes into one commit.
   struct Batch {
-    SessionWrite write;
+    std::shared_ptr<SessionWrite> write = std::make_shared<SessionWrite>();
     std::uint64_t mark = 0;  // all until here is in the ledger when this is
     std::size_t bytes = 0;
   };
@@ -103,7 +103,7 @@ class SessionJournal {
   Task<void> write();
   Batch take_batch();
   // False: the ledger refuses it, or the journal gave up.
-  Task<bool> write_batch(const SessionWrite* write);
+  Task<bool> write_batch(std::shared_ptr<const SessionWrite> write);
   bool is_refused(std::uint64_t mark) const;
 
   const IoExecutor executor_;

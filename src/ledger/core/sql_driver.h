@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +20,10 @@
 
 namespace clawdforge {
 
-using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;
+// A text of some size that another part of the program has too: bound without a copy, and never
+// in a result.
+using SharedText = std::shared_ptr<const std::string>;
+using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string, SharedText>;
 using SqlRow = std::vector<SqlValue>;
 
 struct SqlResult {

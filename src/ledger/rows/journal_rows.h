@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ class JournalRows {
   // repeated counts once. When the worker is stuck this waits until it is known what became of
   // the write. Errc::gone "session_closed" when the session is another living gateway's.
   Async<void> write(SessionWrite write);
+  // The same without a copy of the events. They must stay as they are until this is answered.
+  Async<void> write(std::shared_ptr<const SessionWrite> write);
   // Removes blocks written at or before `last`, at most `blocks_max`; gives how many.
   Async<std::int64_t> trim_old(TimePoint last, std::int64_t blocks_max);
   // Removes the oldest blocks of sessions that have more than `bytes_max`, at most

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "ledger/core/row_values.h"
 #include "ledger/rows/audit_rows.h"
@@ -41,16 +42,15 @@ constexpr std::string_view kIfNext = " AND last_event_id = $11 AND {}";
 constexpr std::string_view kMayWrite =
     "SELECT CASE WHEN {} THEN 1 ELSE 0 END FROM sessions WHERE session_id = $1";
 
-// A block with the row that it becomes. The lines may be large, and the work may run again:
-// so they are moved into the row once, before it.
+// A block with the row that it becomes. The lines may be large, so the row shares them.
 struct BlockRow {
-  BlockRow(const std::string& session_id, JournalBlock block)
+  BlockRow(const std::string& session_id, const JournalBlock& block, SharedText lines)
       : first_event_id(block.first_event_id),
         last_event_id(block.last_event_id),
         bytes(static_cast<std::int64_t>(block.lines.size())) {
     params = {session_id,       block.first_event_id,   block.last_event_id,
               block.turn_index, unix_seconds(block.at), bytes};
-    params.emplace_back(std::move(block.lines));
+    params.emplace_back(std::move(lines));
   }
 
   std::int64_t first_event_id;
@@ -116,23 +116,25 @@ SqlRow row_of(const std::string& session_id, const TurnSettled& end) {
 
 // A write with its blocks as rows.
 struct PreparedWrite {
-  SessionWrite write;  // without blocks
+  std::shared_ptr<const SessionWrite> write;
   std::vector<BlockRow> blocks;
   std::string self;
 
   Progress progress() const {
     Progress all;
-    for (const TurnStart& start : write.starts) all.add(start, true);
+    for (const TurnStart& start : write->starts) all.add(start, true);
     for (const BlockRow& block : blocks) all.add(block, true);
-    for (const TurnSettled& end : write.ends) all.add(end, true);
+    for (const TurnSettled& end : write->ends) all.add(end, true);
     return all;
   }
-  bool has_parts() const { return !write.starts.empty() || !blocks.empty() || !write.ends.empty(); }
+  bool has_parts() const {
+    return !write->starts.empty() || !blocks.empty() || !write->ends.empty();
+  }
 };
 
 // The rows of turns and blocks; gives what of them was new.
 Result<Progress> add_rows(SqlDriver& driver, const PreparedWrite& prepared) {
-  const SessionWrite& write = prepared.write;
+  const SessionWrite& write = *prepared.write;
   Progress progress;
   for (const TurnStart& start : write.starts) {
     const auto added = changed_by(driver.execute(
@@ -166,7 +168,7 @@ Result<bool> advance(SqlDriver& driver, const PreparedWrite& prepared) {
   static const std::string kAdvance =
       fmt::format(kNoteProgress, fmt::format(kIfNext, may_be_written_by("sessions", "$12")));
   if (prepared.blocks.empty()) return false;
-  SqlRow params = prepared.progress().params(prepared.write.session_id);
+  SqlRow params = prepared.progress().params(prepared.write->session_id);
   params.emplace_back(prepared.blocks.front().first_event_id - 1);
   params.emplace_back(prepared.self);
   const auto changed = changed_by(driver.execute(kAdvance, params));
@@ -179,7 +181,7 @@ Result<bool> advance(SqlDriver& driver, const PreparedWrite& prepared) {
 Result<void> write_what_is_new(SqlDriver& driver, const PreparedWrite& prepared) {
   static const std::string kMay = fmt::format(kMayWrite, may_be_written_by("sessions", "$2"));
   static const std::string kNote = fmt::format(kNoteProgress, "");
-  const std::string& id = prepared.write.session_id;
+  const std::string& id = prepared.write->session_id;
   const auto may = driver.execute(kMay, {id, prepared.self});
   if (!may) return std::unexpected(may.error());
   if (may->rows.empty()) return {};
@@ -196,7 +198,7 @@ Result<void> write_what_is_new(SqlDriver& driver, const PreparedWrite& prepared)
     // it was not: the answer to a commit can get lost.
     if (progress->news == 0) return {};
   }
-  return add_lines(driver, prepared.write);
+  return add_lines(driver, *prepared.write);
 }
 
 Result<void> write_all(SqlDriver& driver, const PreparedWrite& prepared) {
@@ -205,23 +207,25 @@ Result<void> write_all(SqlDriver& driver, const PreparedWrite& prepared) {
   if (!*advanced) return write_what_is_new(driver, prepared);
   const auto added = add_rows(driver, prepared);
   if (!added) return std::unexpected(added.error());
-  return add_lines(driver, prepared.write);
+  return add_lines(driver, *prepared.write);
 }
 
 }  // namespace
 
-Async<void> JournalRows::write(SessionWrite write) {
-  PreparedWrite prepared{.write = {}, .blocks = {}, .self = self_};
-  prepared.blocks.reserve(write.blocks.size());
-  for (JournalBlock& block : write.blocks) {
-    prepared.blocks.emplace_back(write.session_id, std::move(block));
+Async<void> JournalRows::write(std::shared_ptr<const SessionWrite> write) {
+  PreparedWrite prepared{.write = write, .blocks = {}, .self = self_};
+  prepared.blocks.reserve(write->blocks.size());
+  for (const JournalBlock& block : write->blocks) {
+    prepared.blocks.emplace_back(write->session_id, block, SharedText(write, &block.lines));
   }
-  write.blocks.clear();
-  prepared.write = std::move(write);
   return worker_.call<void>(
       Access::write,
       [prepared = std::move(prepared)](SqlDriver& driver) { return write_all(driver, prepared); },
       OnStall::wait);
+}
+
+Async<void> JournalRows::write(SessionWrite write) {
+  return this->write(std::make_shared<const SessionWrite>(std::move(write)));
 }
 
 }  // namespace clawdforge

@@ -62,6 +62,11 @@ SqlValue column_value(sqlite3_stmt* statement, int column) {
 }
 
 // The value must stay where it is until the statement is reset.
+int bind_text(sqlite3_stmt* statement, int place, const std::string& text) {
+  return sqlite3_bind_text64(statement, place, text.data(), text.size(), SQLITE_STATIC,
+                             SQLITE_UTF8);
+}
+
 int bind(sqlite3_stmt* statement, int place, const SqlValue& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) {
     return sqlite3_bind_int64(statement, place, *number);
@@ -69,10 +74,10 @@ int bind(sqlite3_stmt* statement, int place, const SqlValue& value) {
   if (const auto* real = std::get_if<double>(&value)) {
     return sqlite3_bind_double(statement, place, *real);
   }
-  if (const auto* text = std::get_if<std::string>(&value)) {
-    return sqlite3_bind_text64(statement, place, text->data(), text->size(), SQLITE_STATIC,
-                               SQLITE_UTF8);
-  }
+  if (const auto* text = std::get_if<std::string>(&value))
+    return bind_text(statement, place, *text);
+  if (const auto* text = std::get_if<SharedText>(&value))
+    return bind_text(statement, place, **text);
   return sqlite3_bind_null(statement, place);
 }
 
