@@ -38,7 +38,7 @@ if(CLAWDFORGE_SANITIZE)
   add_link_options(-fsanitize=${CLAWDFORGE_SANITIZE})
 endif()
 
-# Asio and Beast are compiled once, in src/base/asio_impl.cc and src/http/message/beast_impl.cc.
+# Asio and Beast are compiled once, in src/base/asio_impl.cc and src/base/beast_impl.cc.
 add_compile_definitions(BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
                         BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
 

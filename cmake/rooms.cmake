@@ -81,7 +81,7 @@ function(add_room room)
   compile_together(room_${name})
   # The sources of Asio and Beast, and one that asks OpenSSL's headers for more than others do.
   set_source_files_properties(src/base/asio_impl.cc src/base/secret.cc
-                              src/http/message/beast_impl.cc PROPERTIES
+                              src/base/beast_impl.cc PROPERTIES
                               SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(room_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src
                                                  ${CMAKE_BINARY_DIR}/generated)

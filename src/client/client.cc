@@ -18,7 +18,7 @@
 #include <optional>
 
 #include "base/async_tokens.h"
-#include "http/message/request.h"
+#include "base/text.h"
 
 namespace clawdforge {
 namespace asio = boost::asio;

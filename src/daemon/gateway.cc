@@ -12,6 +12,7 @@
 #include "api/admin/audit_routes.h"
 #include "api/admin/sweep_routes.h"
 #include "api/admin/token_routes.h"
+#include "api/core/problem.h"
 #include "api/native/agent_routes.h"
 #include "api/native/event_routes.h"
 #include "api/native/file_routes.h"
@@ -97,8 +98,8 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
            deps_.config.journal_bytes_max_per_session}),
       claude_(probe_of(deps_.config.claude_bin)),
       acpx_(probe_of(deps_.config.acpx_bin)),
-      health_{deps_.ledger,
-              watch_,
+      health_{[this] { return deps_.ledger.is_healthy(); },
+              [this] { return watch_.open_sessions(); },
               deps_.metrics,
               is_draining_,
               claude_.finding(),
@@ -107,7 +108,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
               [this] { show_depths(); }},
       api_(endpoints(),
            Auth({deps_.config.allow_cidrs, deps_.config.trusted_proxies}, admin_digest, apps_),
-           quota_, static_cast<std::size_t>(deps_.config.body_bytes_max), is_draining_),
+           quota_, static_cast<std::size_t>(deps_.config.body_bytes_max), is_draining_, refusals()),
       server_(
           deps_.io, server_options(), [this](Request& request) { return api_.admit(request); },
           deps_.log, deps_.metrics) {
@@ -153,11 +154,15 @@ Quota::Options Gateway::quota_options() const {
           .event_streams_max_per_app = config.event_streams_max_per_app.value_or(connections)};
 }
 
+// Each dialect registers its own shape for its paths here.
+RefusalRenderers Gateway::refusals() { return RefusalRenderers(render_native_refusal); }
+
 ServerOptions Gateway::server_options() const {
   ServerOptions options;
   options.connections_max = connections_max_;
   options.tls_cert = deps_.config.tls_cert;
   options.tls_key = deps_.config.tls_key;
+  options.refusals = refusals();
   // The id's random tail tells the requests of two lives of the gateway apart. Short: with
   // its number behind it, the id fits into a string without memory of its own.
   options.request_id_prefix = "r" + instance_id_.substr(instance_id_.size() - 6) + "-";

@@ -83,6 +83,7 @@ class Gateway {
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;
   Quota::Options quota_options() const;
+  static RefusalRenderers refusals();
   ServerOptions server_options() const;
   Endpoints endpoints();
   std::vector<AgentSpec> specs() const;

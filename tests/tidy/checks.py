@@ -16,7 +16,9 @@ TEXT_SUFFIXES = {".h", ".cc", ".in", ".py", ".md", ".yaml", ".yml", ".sql", ".cm
                  ".txt", ".toml", ".sh", ""}
 MAIN_MAY_INCLUDE = {"base", "process/host", "agent/demo", "offline", "daemon", "cli"}
 # What the tests of a room use beyond what the room itself may: fixtures, and the real thing below.
-TESTS_MAY_INCLUDE = {"api/core": {"agent/core"}, "api/native": {"agent/core"}, "client": {"http/server"}, "ledger/core": {"ledger/rows", "ledger/sqlite"},
+TESTS_MAY_INCLUDE = {"api/core": {"api/admin", "api/native", "http/server", "agent/core"},
+                     "api/native": {"agent/core"}, "client": {"http/server"},
+                     "ledger/core": {"ledger/rows", "ledger/sqlite"},
                      "ledger/sqlite": {"ledger/rows"}, "sessions": {"ledger/core"},
                      "uploads": {"ledger/core", "storage/disk"}}
 COMPILED_ALONE = {"launcher"}  # rooms whose sources are not compiled together

@@ -37,36 +37,6 @@ bool takes(Permit permit, CallerKind kind) {
   return false;
 }
 
-Admission refuse(const Failure& error, const Request& request, const Route* route = nullptr) {
-  Admission admission;
-  admission.refusal = problem(error, request.id);
-  admission.route = route;
-  return admission;
-}
-
-// A connection that counts for no app must not stay.
-Admission refuse_connection(const Failure& failure, const Request& request, const Route* route) {
-  Admission admission = refuse(failure, request, route);
-  admission.refusal->close = true;
-  return admission;
-}
-
-Admission refuse_unrouted(const Router::Match& match, const Request& request) {
-  Admission admission;
-  admission.refusal.emplace();
-  if (match.allow.empty()) {
-    admission.refusal->status = 404;
-    admission.refusal->body =
-        error_body("path_not_found", "There is nothing at this path.", request.id);
-  } else {
-    admission.refusal->status = 405;
-    admission.refusal->headers.emplace_back("Allow", match.allow);
-    admission.refusal->body = error_body(
-        "method_not_allowed", "This path does not take this method; see Allow.", request.id);
-  }
-  return admission;
-}
-
 // Of the body, as the head announces it.
 Result<void> check_type(const Endpoint& endpoint, const Request& request) {
   if (endpoint.body == Body::json && brings_another_type(request)) {
@@ -89,15 +59,44 @@ Response json_response(std::string body) {
 }
 
 Api::Api(Endpoints endpoints, Auth auth, Quota& quota, std::size_t body_bytes_max,
-         const bool& is_draining)
+         const bool& is_draining, RefusalRenderers refusals)
     : endpoints_(std::move(endpoints)),
       auth_(std::move(auth)),
       quota_(quota),
       body_bytes_max_(body_bytes_max),
-      is_draining_(is_draining) {
+      is_draining_(is_draining),
+      refusals_(std::move(refusals)) {
   for (std::size_t i = 0; i < endpoints_.size(); ++i) {
     router_.add(endpoints_[i].method, endpoints_[i].pattern, i);
   }
+}
+
+Admission Api::refuse(const Failure& failure, const Request& request, const Route* route) const {
+  Admission admission;
+  admission.refusal = refused(refusal_of(failure, request.id), refusals_.find(request.path));
+  admission.refusal->detail = failure.detail;
+  admission.route = route;
+  return admission;
+}
+
+// A connection that counts for no app must not stay.
+Admission Api::refuse_connection(const Failure& failure, const Request& request,
+                                 const Route* route) const {
+  Admission admission = refuse(failure, request, route);
+  admission.refusal->close = true;
+  return admission;
+}
+
+Admission Api::refuse_unrouted(const Router::Match& match, const Request& request) const {
+  Refusal refusal{404, "path_not_found", "There is nothing at this path."};
+  if (!match.allow.empty()) {
+    refusal = {405, "method_not_allowed", "This path does not take this method; see Allow."};
+  }
+  refusal.request_id = request.id;
+  Admission admission;
+  admission.refusal = refused(refusal, refusals_.find(request.path));
+  if (!match.allow.empty()) admission.refusal->headers.emplace_back("Allow", match.allow);
+  return admission;
 }
 
 Result<Caller> Api::check_caller(const Endpoint& endpoint, const Request& request,

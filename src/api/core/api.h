@@ -7,8 +7,9 @@
 
 #include "api/core/auth.h"
 #include "api/core/endpoint.h"
+#include "http/message/admission.h"
+#include "http/message/refusal.h"
 #include "http/message/router.h"
-#include "http/server/server.h"
 #include "quota/quota.h"
 
 namespace clawdforge {
@@ -17,7 +18,7 @@ class Api {
  public:
   // `is_draining` turns true when no new work is taken any more.
   Api(Endpoints endpoints, Auth auth, Quota& quota, std::size_t body_bytes_max,
-      const bool& is_draining);
+      const bool& is_draining, RefusalRenderers refusals);
 
   Admission admit(Request& request);
 
@@ -26,12 +27,18 @@ class Api {
  private:
   Result<Caller> check_caller(const Endpoint& endpoint, const Request& request,
                               const IpAddress& origin);
+  Admission refuse(const Failure& failure, const Request& request,
+                   const Route* route = nullptr) const;
+  Admission refuse_connection(const Failure& failure, const Request& request,
+                              const Route* route) const;
+  Admission refuse_unrouted(const Router::Match& match, const Request& request) const;
 
   const Endpoints endpoints_;
   Auth auth_;
   Quota& quota_;
   const std::size_t body_bytes_max_;
   const bool& is_draining_;
+  const RefusalRenderers refusals_;
   Router router_;
 };
 

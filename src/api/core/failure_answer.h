@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "http/message/response.h"
-#include "sessions/turn.h"
 
 namespace clawdforge {
 

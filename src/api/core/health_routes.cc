@@ -21,7 +21,7 @@ Task<Response> healthz(const HealthSources* sources) {
   std::string body = fmt::format(R"({{"ok":true,"version":"{}",)", kVersion);
   append_program(body, "claude", sources->claude);
   append_program(body, "acpx", sources->acpx);
-  body += fmt::format(R"("open_sessions":{}}})", sources->watch.open_sessions());
+  body += fmt::format(R"("open_sessions":{}}})", sources->open_sessions());
   co_return json_response(std::move(body));
 }
 
@@ -31,7 +31,7 @@ Task<Response> readyz(const HealthSources* sources, Request* request) {
                                       "The gateway is shutting down.", std::chrono::seconds(5));
     co_return problem(refused.error(), request->id);
   }
-  if (!sources->ledger.is_healthy()) {
+  if (!sources->is_ledger_healthy()) {
     co_return problem(ledger_unavailable({}).error(), request->id);
   }
   if (sources->is_disk_stalled()) co_return problem(disk_stalled().error(), request->id);

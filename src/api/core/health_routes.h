@@ -1,20 +1,19 @@
 // /healthz, /readyz, /metrics, /openapi.json.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "api/core/endpoint.h"
 #include "base/metrics.h"
-#include "ledger/rows/ledger.h"
 #include "model/program.h"
-#include "upkeep/watch.h"
 
 namespace clawdforge {
 
 // What the health answers are made of. Outlives the endpoints.
 struct HealthSources {
-  const Ledger& ledger;
-  const Watch& watch;
+  std::function<bool()> is_ledger_healthy;
+  std::function<std::int64_t()> open_sessions;  // by the ledger's rows
   const Metrics& metrics;
   const bool& is_draining;
   const ProgramFinding& claude;

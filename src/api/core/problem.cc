@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/json_text.h"
+#include "json/json_members.h"
 
 namespace clawdforge {
 
@@ -40,28 +40,38 @@ int status_of(Errc kind) {
   return 500;
 }
 
-Response problem(const Failure& error, std::string_view request_id) {
-  Response response;
-  response.status = status_of(error.kind);
-  response.body = error_body(error.code, error.message, request_id);
-  response.detail = error.detail;
-  if (!error.fields.empty()) {
-    response.body.pop_back();  // the closing brace
-    response.body += R"(,"errors":[)";
-    for (const FieldError& field : error.fields) {
-      response.body += R"({"field":)";
-      append_json_string(response.body, field.field);
-      response.body += R"(,"message":)";
-      append_json_string(response.body, field.message);
-      response.body += "},";
+Refusal refusal_of(const Failure& failure, std::string_view request_id) {
+  return {.status = status_of(failure.kind),
+          .code = failure.code,
+          .message = failure.message,
+          .request_id = request_id,
+          .retry_after = failure.retry_after,
+          .fields = failure.fields};
+}
+
+void render_native_refusal(const Refusal& refusal, Response& response) {
+  std::string& body = response.body;
+  body = R"({"ok":false)";
+  append_member(body, "code", refusal.code);
+  append_member(body, "detail", refusal.message);
+  append_member(body, "request_id", refusal.request_id);
+  if (!refusal.fields.empty()) {
+    append_name(body, "errors");
+    body += '[';
+    for (const FieldError& field : refusal.fields) {
+      body += body.back() == '[' ? "{" : ",{";
+      append_member(body, "field", field.field);
+      append_member(body, "message", field.message);
+      body += '}';
     }
-    response.body.back() = ']';
-    response.body += '}';
+    body += ']';
   }
-  if (error.kind == Errc::unauthorized) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-  if (error.retry_after.count() > 0) {
-    response.headers.emplace_back("Retry-After", std::to_string(error.retry_after.count()));
-  }
+  body += '}';
+}
+
+Response problem(const Failure& failure, std::string_view request_id) {
+  Response response = refused(refusal_of(failure, request_id), render_native_refusal);
+  response.detail = failure.detail;
   return response;
 }
 

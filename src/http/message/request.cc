@@ -5,20 +5,13 @@
 namespace clawdforge {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  if (lower(c) >= 'a' && lower(c) <= 'f') return lower(c) - 'a' + 10;
+  if (lower_case(c) >= 'a' && lower_case(c) <= 'f') return lower_case(c) - 'a' + 10;
   return -1;
 }
 
 }  // namespace
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
-                                            [](char x, char y) { return lower(x) == lower(y); });
-}
 
 std::optional<std::string_view> Request::header(std::string_view name) const {
   for (const Header& header : headers) {

@@ -12,6 +12,7 @@
 #include "base/async.h"
 #include "base/hang_up.h"
 #include "base/net.h"
+#include "base/text.h"
 
 namespace clawdforge {
 
@@ -55,8 +56,6 @@ struct Request {
   // The first header of this name, in any case.
   std::optional<std::string_view> header(std::string_view name) const;
 };
-
-bool equals_ignoring_case(std::string_view a, std::string_view b);
 
 // Undoes %XX. None if an escape is broken or stands for NUL.
 std::optional<std::string> percent_decoded(std::string_view text);

@@ -36,11 +36,12 @@ struct Response {
   std::string detail;  // for the log line alone: why this is no good answer
 };
 
-// {"ok":false,"code":...,"detail":...,"request_id":...}
-std::string error_body(std::string_view code, std::string_view detail, std::string_view request_id);
-
-// "404 Not Found"
-std::string_view status_text(int status);
+// "Not Found"; for a status that has no name of its own, the name of its class.
+std::string_view reason_phrase(int status);
+// "404 Not Found". What is no final status is a 500.
+void append_status(std::string& out, int status);
+// 204 and 304 never have one.
+bool has_body(int status);
 
 void append_number(std::string& out, std::uint64_t number, int radix = 10);
 

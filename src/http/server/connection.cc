@@ -98,12 +98,13 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
     streaming_.reset(
         new Streaming{BusyMark(context_.busy), std::move(exchange), std::move(response), sent});
   }
-  Response refuse(Exchange& exchange, const Fault& fault) {
+  // The path is empty where the head could not be read.
+  Response refuse(Exchange& exchange, const Fault& fault, std::string_view path) {
     exchange.keep_alive = false;
     linger_ = true;
-    return refusal_of(fault, exchange.id);
+    return refused(refusal_of(fault, exchange.id), context_.options.refusals.find(path));
   }
-  void compose(Exchange& exchange, const Response& response);
+  void compose(Exchange& exchange, Response& response);
   void settle(const Exchange& exchange, const Response& response) {
     now_ = steady_clock::now();
     account(exchange, response, peer_, now_, context_.metrics, context_.log);
@@ -322,7 +323,7 @@ Task<bool> StreamConnection<Stream>::exchange() {
     settle(exchange, response);
     co_return false;
   }
-  if (exchange.fault) response = refuse(exchange, *exchange.fault);
+  if (exchange.fault) response = refuse(exchange, *exchange.fault, request.path);
   compose(exchange, response);
   const std::string_view apart = body_apart(exchange, response);
   const auto sent = try_send(out_);
@@ -452,7 +453,11 @@ Task<Response> StreamConnection<Stream>::handle_watched(Exchange* exchange, Requ
 }
 
 template <class Stream>
-void StreamConnection<Stream>::compose(Exchange& exchange, const Response& response) {
+void StreamConnection<Stream>::compose(Exchange& exchange, Response& response) {
+  if (!has_body(response.status)) {
+    free_memory(response.body);
+    response.stream = nullptr;
+  }
   if ((response.close || context_.draining) && exchange.keep_alive) {
     exchange.keep_alive = false;
     linger_ = true;  // the caller does not know yet, and may have sent more

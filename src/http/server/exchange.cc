@@ -12,6 +12,17 @@ bool is_sane_id(std::string_view id) {
   });
 }
 
+void append_body_headers(std::string& out, const Exchange& exchange, const Response& response) {
+  out.append("Content-Type: ").append(response.content_type).append("\r\n");
+  if (!response.stream) {
+    out.append("Content-Length: ");
+    append_number(out, response.body.size());
+    out.append("\r\n");
+  } else if (exchange.is_chunked) {
+    out.append("Transfer-Encoding: chunked\r\n");
+  }
+}
+
 }  // namespace
 
 std::string request_id(const Request& request, std::string_view prefix, std::uint64_t& next) {
@@ -23,12 +34,13 @@ std::string request_id(const Request& request, std::string_view prefix, std::uin
   return id;
 }
 
-Response refusal_of(const Fault& fault, std::string_view request_id) {
-  Response response;
-  response.status = fault.status;
-  response.body = error_body(fault.code, fault.message, request_id);
-  if (fault.status == 503) response.headers.emplace_back("Retry-After", "1");
-  return response;
+Refusal refusal_of(const Fault& fault, std::string_view request_id) {
+  Refusal refusal{.status = fault.status,
+                  .code = fault.code,
+                  .message = fault.message,
+                  .request_id = request_id};
+  if (fault.status == 503) refusal.retry_after = std::chrono::seconds(1);
+  return refusal;
 }
 
 void compose_answer(std::string& out, const Exchange& exchange, const Response& response,
@@ -38,16 +50,10 @@ void compose_answer(std::string& out, const Exchange& exchange, const Response& 
   constexpr std::size_t kHeadBytes = 384;  // about; more is no harm
   out.clear();
   out.reserve(kHeadBytes + (joined ? response.body.size() : 0));
-  out.append("HTTP/1.1 ").append(status_text(response.status)).append("\r\n");
-  out.append(date_line);
-  out.append("Content-Type: ").append(response.content_type).append("\r\n");
-  if (!response.stream) {
-    out.append("Content-Length: ");
-    append_number(out, response.body.size());
-    out.append("\r\n");
-  } else if (exchange.is_chunked) {
-    out.append("Transfer-Encoding: chunked\r\n");
-  }
+  out.append("HTTP/1.1 ");
+  append_status(out, response.status);
+  out.append("\r\n").append(date_line);
+  if (has_body(response.status)) append_body_headers(out, exchange, response);
   out.append("X-Request-Id: ").append(exchange.id).append("\r\n");
   for (const auto& [name, value] : response.headers) {
     out.append(name).append(": ").append(value).append("\r\n");

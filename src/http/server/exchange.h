@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/net.h"
+#include "http/message/refusal.h"
 #include "http/message/request_parser.h"
 #include "http/message/response.h"
 #include "http/message/router.h"
@@ -46,7 +47,7 @@ struct Exchange {
 // The caller's own id if it is sane, else a new one.
 std::string request_id(const Request& request, std::string_view prefix, std::uint64_t& next);
 
-Response refusal_of(const Fault& fault, std::string_view request_id);
+Refusal refusal_of(const Fault& fault, std::string_view request_id);
 
 // The head, and the body if it is small, in place of what `out` holds.
 void compose_answer(std::string& out, const Exchange& exchange, const Response& response,

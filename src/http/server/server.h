@@ -5,39 +5,17 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/async.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "http/message/request.h"
+#include "http/message/admission.h"
+#include "http/message/refusal.h"
 #include "http/message/request_parser.h"
-#include "http/message/response.h"
-#include "http/message/router.h"
 
 namespace clawdforge {
-
-// Runs while the connection waits; the request lives until the task has ended.
-using Handler = std::move_only_function<Task<Response>(Request* request)>;
-
-// What to do with a request, decided from its head alone, before any of its body is
-// read: an answer right away, or a handler and how much body it takes.
-struct Admission {
-  std::optional<Response> refusal;
-  std::size_t body_bytes_max = 0;
-  // One of the two at most: a handler that pulls the body learns from it that the caller
-  // has gone.
-  bool pulls_body = false;      // the handler reads it from Request::body_reader
-  bool watches_caller = false;  // Request::hang_up happens when the caller hangs up
-  Handler handler;
-  // Kept until the connection's next request is admitted, or the connection has ended.
-  std::shared_ptr<const void> connection_hold;
-  const Route* route = nullptr;  // for the metrics; none for an unknown path
-};
-using Admit = std::move_only_function<Admission(Request& request)>;
 
 struct ServerOptions {
   RequestLimits request;
@@ -52,6 +30,7 @@ struct ServerOptions {
   std::string tls_cert;                      // PEM files; empty: plain HTTP
   std::string tls_key;
   std::string request_id_prefix;  // what new request ids start with: unique to this process
+  RefusalRenderers refusals{render_plain_refusal};  // how what http itself refuses is written
 };
 
 class Server {

@@ -69,7 +69,7 @@ TEST_F(ServerLimitsTest, GivesUpOnABodyThatDoesNotComeInTime) {
       house_.ask("POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\n{\"a\"");
   expect_after_about_a_second();
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 408 ")) << answer;
-  EXPECT_NE(answer.find(R"("code":"request_timeout")"), std::string::npos) << answer;
+  EXPECT_NE(answer.find("request_timeout: "), std::string::npos) << answer;
 }
 
 TEST_F(ServerLimitsTest, CutsACallerThatDoesNotTakeItsAnswer) {
