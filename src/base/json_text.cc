@@ -56,6 +56,11 @@ std::size_t append_repaired(std::string& out, std::string_view text, std::size_t
 
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
+  append_json_characters(out, text);
+  out += '"';
+}
+
+void append_json_characters(std::string& out, std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto plain = std::ranges::find_if_not(text.substr(i), is_plain) - text.substr(i).begin();
     out.append(text, i, static_cast<std::size_t>(plain));
@@ -76,7 +81,6 @@ void append_json_string(std::string& out, std::string_view text) {
     }
     ++i;
   }
-  out += '"';
 }
 
 void append_printable(std::string& out, std::string_view text) {

@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/json_text.h"
-#include "model/run.h"
 
 namespace clawdforge {
 
@@ -52,12 +51,12 @@ inline void append_member(std::string& out, std::string_view name, TimePoint at)
   append_member(out, name, unix_seconds(at));
 }
 
-inline void append_member(std::string& out, std::string_view name, const Usage& usage) {
+// A record that has a JSON form of its own.
+template <class Record>
+  requires requires(std::string& out, const Record& record) { append_json(out, record); }
+void append_member(std::string& out, std::string_view name, const Record& record) {
   append_name(out, name);
-  fmt::format_to(
-      std::back_inserter(out),
-      R"({{"input_tokens":{},"output_tokens":{},"cache_read_tokens":{},"cache_write_tokens":{}}})",
-      usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens);
+  append_json(out, record);
 }
 
 // Null where there is none.

@@ -1,15 +1,13 @@
 #include "json/result_value.h"
 
 #include <algorithm>
-#include <boost/json/basic_parser_impl.hpp>
 #include <cstddef>
 #include <optional>
 
 #include "base/json_text.h"
+#include "json/json_check.h"
 
 namespace clawdforge {
-namespace json = boost::json;
-
 namespace {
 
 constexpr std::string_view kJsonBlanks = " \t\r\n";
@@ -51,49 +49,12 @@ std::optional<std::string_view> inside_fence(std::string_view text) {
   return std::nullopt;
 }
 
-// Hears a JSON text and keeps nothing of it.
-struct Listener {
-  static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_key_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_string_size = static_cast<std::size_t>(-1);
-
-  using Ec = json::error_code;
-  bool on_document_begin(Ec&) { return true; }
-  bool on_document_end(Ec&) { return true; }
-  bool on_object_begin(Ec&) { return true; }
-  bool on_object_end(std::size_t, Ec&) { return true; }
-  bool on_array_begin(Ec&) { return true; }
-  bool on_array_end(std::size_t, Ec&) { return true; }
-  bool on_key_part(json::string_view, std::size_t, Ec&) { return true; }
-  bool on_key(json::string_view, std::size_t, Ec&) { return true; }
-  bool on_string_part(json::string_view, std::size_t, Ec&) { return true; }
-  bool on_string(json::string_view, std::size_t, Ec&) { return true; }
-  bool on_number_part(json::string_view, Ec&) { return true; }
-  bool on_int64(std::int64_t, json::string_view, Ec&) { return true; }
-  bool on_uint64(std::uint64_t, json::string_view, Ec&) { return true; }
-  bool on_double(double, json::string_view, Ec&) { return true; }
-  bool on_bool(bool, Ec&) { return true; }
-  bool on_null(Ec&) { return true; }
-  bool on_comment_part(json::string_view, Ec&) { return true; }
-  bool on_comment(json::string_view, Ec&) { return true; }
-};
-
-bool is_json(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = kResultDepthMax;
-  json::basic_parser<Listener> parser(options);
-  json::error_code error;
-  const std::size_t used = parser.write_some(false, text.data(), text.size(), error);
-  return !error && used == text.size() && parser.done();
-}
-
 }  // namespace
 
 std::string result_value(std::string_view text) {
   if (const auto inside = inside_fence(text)) text = *inside;
   const std::string_view value = trimmed(text);
-  if (!value.empty() && is_json(value)) return std::string(value);
+  if (!value.empty() && is_json(value, kResultDepthMax)) return std::string(value);
   std::string quoted;
   append_json_string(quoted, text);
   return quoted;

@@ -18,6 +18,9 @@ struct Usage {
   bool operator==(const Usage&) const = default;
 };
 
+// {"input_tokens":1,...}: the same wherever it is shown.
+void append_json(std::string& out, const Usage& usage);
+
 // A process of ours, told from a later one with the same pid.
 struct ProcessMark {
   std::int64_t pid = 0;

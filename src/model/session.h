@@ -36,6 +36,13 @@ struct Session {
   PermissionMode permission_mode = PermissionMode::approve_reads;
 };
 
+// A session's row, with what only memory knows of it.
+struct SessionView {
+  Session session;
+  bool is_live = false;  // an agent's process runs for it
+  bool is_busy = false;  // a turn runs or waits
+};
+
 // The closing ones are done and failed: each turn has exactly one of them.
 enum class EventKind { update, permission, permission_resolved, done, failed };
 std::string_view name_of(EventKind kind);

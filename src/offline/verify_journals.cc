@@ -2,12 +2,11 @@
 // block is in memory at a time, and one byte for each turn of one session.
 #include <fmt/format.h>
 
-#include <array>
-#include <boost/json/monotonic_resource.hpp>
-#include <boost/json/parse.hpp>
 #include <limits>
 #include <utility>
 
+#include "json/json_check.h"
+#include "json/json_parse.h"
 #include "ledger/core/row_values.h"
 #include "model/session.h"
 #include "offline/verify.h"
@@ -27,8 +26,6 @@ constexpr Check kOtherClosing{"turn-closing", "a turn's closing event is not tha
 constexpr std::int64_t kVerifyBlocksMax = 500;  // of which the row is read together
 constexpr std::int64_t kVerifyTurnsMax = 500;
 constexpr std::int64_t kVerifySessionsMax = 500;
-// An agent's own limit, and the few levels that a line of the journal puts around it.
-constexpr std::size_t kJournalJsonDepthMax = 160;
 
 constexpr std::string_view kSessions =
     "SELECT session_id, (SELECT COUNT(*) FROM turns WHERE turns.session_id = sessions.session_id) "
@@ -53,17 +50,6 @@ struct BlockRow {
 
 // What a turn's closing events say, in one byte.
 enum class Closing : char { none, done, failed, many };
-
-bool is_json_object(std::string_view line) {
-  constexpr std::size_t kUsualBytes = 16'384;
-  std::array<unsigned char, kUsualBytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  boost::json::monotonic_resource memory(buffer.data(), buffer.size());
-  boost::json::parse_options options;
-  options.max_depth = kJournalJsonDepthMax;
-  boost::system::error_code error;
-  const auto value = boost::json::parse(line, error, &memory, options);
-  return !error && value.is_object();
-}
 
 class JournalWalk {
  public:
@@ -131,7 +117,7 @@ class JournalWalk {
       lines.remove_prefix(end + 1);
       const auto event = event_in(line);
       if (!event || event->id != id || event->turn_index != block.turn_index) return false;
-      if (!is_json_object(line)) findings_.note(kEvent, name(id));
+      if (!is_json_object(line, kJournalJsonDepthMax)) findings_.note(kEvent, name(id));
       if (event->kind == name_of(EventKind::done)) note_closing(event->turn_index, Closing::done);
       if (event->kind == name_of(EventKind::failed)) {
         note_closing(event->turn_index, Closing::failed);

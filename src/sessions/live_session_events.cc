@@ -3,6 +3,7 @@
 
 #include "sessions/live_session.h"
 #include "sessions/permissions.h"
+#include "transcript/journal_json.h"
 
 namespace clawdforge {
 
@@ -61,11 +62,9 @@ void LiveSession::take_question(PermissionRequest question, std::string_view mes
                                                : rule_for(session_.permission_mode, open.asked);
   std::optional<std::int64_t> expires_at;
   if (!decision) expires_at = unix_seconds(open.expires_at);
-  std::string json = question_json(open.id, turn_index, unix_seconds(now), expires_at, open.asked);
-  json += R"(,"message":)";
-  json += message;
-  json += '}';
-  journal_.append(turn_index, EventKind::permission, std::move(json));
+  journal_.append(
+      turn_index, EventKind::permission,
+      question_json(open.id, turn_index, unix_seconds(now), expires_at, open.asked, message));
   if (decision) {
     questions_.note_answered(open.id);
     resolve(open, *decision, is_stopping ? "cancel" : "rule");
@@ -77,7 +76,7 @@ void LiveSession::take_question(PermissionRequest question, std::string_view mes
 void LiveSession::resolve(const OpenQuestion& question, const Decision& decision,
                           std::string_view by) {
   journal_.append(question.turn_index, EventKind::permission_resolved,
-                  resolution_json(question.id, decision, by));
+                  resolution_json(question.id, name_of(decision), decision.option_id, by));
   journal_.note(
       {.event = "permission",
        .at = deps_.clock.now(),

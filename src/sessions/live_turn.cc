@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "transcript/simple_events.h"
-
 namespace clawdforge {
 using std::chrono::steady_clock;
 
@@ -15,18 +13,6 @@ std::size_t cut_at(std::string_view text, std::size_t bytes_max) {
   std::size_t end = bytes_max;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
   return end;
-}
-
-std::string joined(const std::vector<std::string>& events, std::size_t bytes) {
-  std::string out;
-  out.reserve(bytes + events.size() + 2);
-  out += '[';
-  for (const std::string& event : events) {
-    if (out.size() > 1) out += ',';
-    out += event;
-  }
-  out += ']';
-  return out;
 }
 
 std::string stop_reason_of(const Failure& failure) {
@@ -59,30 +45,23 @@ void LiveTurn::collect(const AgentEvent& event) {
     text_.append(event.text, 0, end);
     is_text_truncated_ = end < event.text.size();
   }
-  if (!is_collecting_ || is_events_truncated_) return;
+  if (!request.events || is_events_truncated_) return;
   if (events_bytes_ + event.json.size() > kAnswerEventsBytesMax) {
     is_events_truncated_ = true;
     return;
   }
   events_bytes_ += event.json.size();
-  events_.push_back(event.json);
+  request.events->add(event.json);
 }
 
 void LiveTurn::forget_events() {
-  events_ = {};
-  events_bytes_ = 0;
+  if (request.events) request.events->clear();
   is_events_truncated_ = true;
 }
 
-void LiveTurn::stop_collecting() {
-  is_collecting_ = false;
-  events_ = {};
-  events_bytes_ = 0;
-}
-
 std::size_t LiveTurn::held_bytes() const {
-  if (is_over()) return outcome_.events.size() + outcome_.text.size();
-  return events_bytes_ + text_.size();
+  const std::size_t text = is_over() ? outcome_.text.size() : text_.size();
+  return text + (request.events ? request.events->bytes() : 0);
 }
 
 const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<Failure> failure) {
@@ -106,12 +85,6 @@ const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<
     outcome.stop_reason = "cancelled";
   }
   outcome.failure = std::move(failure);
-  if (is_collecting_) {
-    outcome.events = request.format == EventFormat::simple ? simple_events(events_)
-                                                           : joined(events_, events_bytes_);
-    events_ = {};
-    events_bytes_ = 0;
-  }
   outcome.is_events_truncated = is_events_truncated_;
   outcome.text = std::move(text_);
   outcome.is_text_truncated = is_text_truncated_;

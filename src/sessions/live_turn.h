@@ -45,10 +45,10 @@ class LiveTurn {
 
   // Adds what the agent said to the answer, as far as somebody waits and it has room.
   void collect(const AgentEvent& event);
-  // There is no room for them.
+  // There is no memory for them.
   void forget_events();
   // Nobody waits any more.
-  void stop_collecting();
+  void stop_collecting() { request.events.reset(); }
 
   // Gathered for the answer, or waiting in it to be taken.
   std::size_t held_bytes() const;
@@ -76,10 +76,8 @@ class LiveTurn {
 
  private:
   TurnOutcome outcome_;
-  std::vector<std::string> events_;
-  std::size_t events_bytes_ = 0;
+  std::size_t events_bytes_ = 0;  // of the messages that were gathered
   std::string text_;
-  bool is_collecting_ = true;
   bool is_events_truncated_ = false;
   bool is_text_truncated_ = false;
   Timer deadline_;

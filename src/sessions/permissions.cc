@@ -22,12 +22,12 @@ std::optional<std::string> option_for(const PermissionRequest& question, bool al
   return std::nullopt;
 }
 
+}  // namespace
+
 std::string_view name_of(const Decision& decision) {
   if (!decision.option_id) return "cancelled";
   return decision.is_allowed ? "allow" : "deny";
 }
-
-}  // namespace
 
 Decision choice_of(bool allows, const PermissionRequest& question) {
   return {.is_allowed = allows, .option_id = option_for(question, allows)};
@@ -54,39 +54,6 @@ Decision decided(const PermissionRequest& question) {
   return {.is_allowed = allows, .option_id = question.answer};
 }
 
-std::string question_json(std::string_view id, std::int64_t turn_index, std::int64_t asked_at,
-                          std::optional<std::int64_t> expires_at,
-                          const PermissionRequest& question) {
-  std::string out = "{";
-  append_member(out, "id", id);
-  append_member(out, "turn_index", turn_index);
-  append_member(out, "title", question.title);
-  append_member(out, "kind", question.kind);
-  append_name(out, "options");
-  out += '[';
-  for (const PermissionOption& option : question.options) {
-    out += out.back() == '[' ? "{" : ",{";
-    append_member(out, "option_id", option.option_id);
-    append_member(out, "name", option.name);
-    append_member(out, "kind", option.kind);
-    out += '}';
-  }
-  out += ']';
-  append_member(out, "asked_at", asked_at);
-  append_member(out, "expires_at", expires_at);
-  return out;
-}
-
-std::string resolution_json(std::string_view id, const Decision& decision, std::string_view by) {
-  std::string out = "{";
-  append_member(out, "id", id);
-  append_member(out, "decision", name_of(decision));
-  append_member(out, "option_id", decision.option_id);
-  append_member(out, "by", by);
-  out += '}';
-  return out;
-}
-
 std::string audit_json(std::string_view id, const PermissionRequest& question,
                        const Decision& decision, std::string_view by, PermissionMode mode) {
   std::string out = "{";
@@ -94,7 +61,7 @@ std::string audit_json(std::string_view id, const PermissionRequest& question,
   append_member(out, "kind", question.kind);
   append_member(out, "decision", name_of(decision));
   append_member(out, "by", by);
-  append_member(out, "mode", clawdforge::name_of(mode));
+  append_member(out, "mode", name_of(mode));
   out += '}';
   return out;
 }

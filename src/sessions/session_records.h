@@ -22,12 +22,6 @@ struct SessionRequest {
   std::optional<PermissionMode> permission_mode;
 };
 
-struct SessionView {
-  Session session;
-  bool is_live = false;
-  bool is_busy = false;
-};
-
 struct TurnStream {
   std::int64_t turn_index = 0;
   std::unique_ptr<EventReader> reader;  // also tells events of other turns

@@ -7,6 +7,7 @@
 
 #include "base/refusals.h"
 #include "json/json_members.h"
+#include "transcript/journal_json.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -123,7 +124,7 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
   const std::string_view state = state_of(outcome);
   const TimePoint now = deps_.clock.now();
   journal_.append(turn.index, outcome.failure ? EventKind::failed : EventKind::done,
-                  turn_json(session_.id, outcome));
+                  closing_json(session_.id, outcome));
   journal_.note(audit_of(outcome, state, now));
   TurnSettled settled{.index = turn.index,
                       .state = std::string(state),

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "sessions/turn.h"
+#include "transcript/journal_json.h"
 
 namespace clawdforge {
 
@@ -26,7 +26,7 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, TimePoint now) {
   const Event event{.id = turn.last_event_id + 1,
                     .turn_index = turn.index,
                     .kind = EventKind::failed,
-                    .json = turn_json(turn.session_id, outcome)};
+                    .json = closing_json(turn.session_id, outcome)};
   JournalBlock block{.first_event_id = event.id,
                      .last_event_id = event.id,
                      .turn_index = turn.index,

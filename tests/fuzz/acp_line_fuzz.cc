@@ -14,6 +14,8 @@
 #include "agent/claude/cli_failure.h"
 #include "agent/core/line_reader.h"
 #include "agent/failure/masking.h"
+#include "json/json_parse.h"
+#include "transcript/turn_event_reader.h"
 
 using namespace clawdforge;
 

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "agent/acp/acp_message.h"
-#include "transcript/simple_events.h"
+#include "api/native/simple_events.h"
+#include "json/json_parse.h"
 
 using namespace clawdforge;
 

@@ -7,7 +7,9 @@
 
 #include "agent/failure/masking.h"
 #include "json/json_fields.h"
+#include "json/json_parse.h"
 #include "json/json_repair.h"
+#include "transcript/turn_event_reader.h"
 
 namespace clawdforge {
 namespace json = boost::json;
@@ -53,15 +55,6 @@ std::vector<AcpOption> options_of(const json::object& result) {
   return options;
 }
 
-std::optional<Usage> usage_of(const json::object& result) {
-  const json::object* usage = object_in(result, "usage");
-  if (usage == nullptr) return std::nullopt;
-  return Usage{.input_tokens = count_in(*usage, "inputTokens"),
-               .output_tokens = count_in(*usage, "outputTokens"),
-               .cache_read_tokens = count_in(*usage, "cachedReadTokens"),
-               .cache_write_tokens = count_in(*usage, "cachedWriteTokens")};
-}
-
 // A result that is no object is one without fields: some agents answer null.
 AcpResult result_of(const json::value& value) {
   AcpResult result;
@@ -82,9 +75,6 @@ AcpResult result_of(const json::value& value) {
   if (const json::object* modes = object_in(*object, "modes")) {
     result.mode = string_in(*modes, "currentModeId");
   }
-  result.stop_reason = string_in(*object, "stopReason");
-  if (result.stop_reason.size() > kAgentStopReasonBytesMax) result.stop_reason.clear();
-  result.usage = usage_of(*object);
   return result;
 }
 
@@ -101,69 +91,35 @@ AcpError error_of(const json::value& value) {
   return error;
 }
 
-PermissionRequest question_of(const json::object& params, const AcpMessage& message) {
-  PermissionRequest question;
-  question.ask_id = message.id;
-  question.kind = message.tool_kind;
-  if (const json::object* call = object_in(params, "toolCall")) {
-    question.title = string_in(*call, "title");
-    if (question.title.empty()) question.title = string_in(*call, "name");
-  }
-  if (const json::array* options = array_in(params, "options")) {
-    for (const json::value& entry : *options) {
-      const json::object* option = entry.if_object();
-      if (option == nullptr || !text_in(*option, "optionId")) continue;
-      question.options.push_back({.option_id = string_in(*option, "optionId"),
-                                  .name = string_in(*option, "name"),
-                                  .kind = string_in(*option, "kind")});
-    }
-  }
-  return question;
-}
+// What the message says, for those fields of it that several kinds have in common.
+struct Reading {
+  AcpMessage& message;
 
-void read_tool(const json::object& call, AcpMessage& message) {
-  message.tool_call_id = string_in(call, "toolCallId");
-  message.tool_kind = string_in(call, "kind");
-}
-
-void read_update(const json::object& params, AcpMessage& message) {
-  const json::object* nested = object_in(params, "update");
-  const json::object& update = nested != nullptr ? *nested : params;
-  const std::string_view kind = text_in(update, "sessionUpdate").value_or("");
-  if (kind == "agent_message_chunk") {
-    if (const json::object* content = object_in(update, "content")) {
-      message.text = string_in(*content, "text");
-    }
-  } else if (kind == "tool_call" || kind == "tool_call_update") {
-    read_tool(update, message);
-  } else if (kind == "usage_update") {
-    const json::object* cost = object_in(update, "cost");
-    if (cost != nullptr && text_in(*cost, "currency").value_or("USD") == "USD") {
-      message.cost_usd = number_in(*cost, "amount");
-    }
+  void operator()(const TextPiece& piece) const { message.text = piece.text; }
+  void operator()(const ToolReport& report) const {
+    message.tool_call_id = report.call_id.value_or("");
+    message.tool_kind = report.kind;
   }
-}
-
-void read_call(const json::object& object, AcpMessage& message) {
-  message.method = string_in(object, "method");
-  static const json::object kNothing;
-  const json::object* given = object_in(object, "params");
-  const json::object& params = given != nullptr ? *given : kNothing;
-  if (message.kind == AcpKind::notification) {
-    if (message.method == "session/update") read_update(params, message);
-    return;
+  void operator()(const UsageReport& report) const { message.cost_usd = report.cost_usd; }
+  void operator()(Question& question) const {
+    message.tool_call_id = question.call_id;
+    message.tool_kind = question.asked.kind;
+    message.question = std::move(question.asked);
   }
-  if (message.method != "session/request_permission") return;
-  if (const json::object* call = object_in(params, "toolCall")) read_tool(*call, message);
-  message.question = question_of(params, message);
-}
+  void operator()(const AgentStop& stop) const {
+    if (!message.result) return;
+    message.result->stop_reason = stop.stop_reason;
+    message.result->usage = stop.usage;
+  }
+  void operator()(const auto&) const {}
+};
 
 void read_object(const json::object& object, AcpMessage& message) {
   const json::value* id = object.if_contains("id");
   if (id != nullptr) message.id = json::serialize(*id);
   if (object.if_contains("method") != nullptr) {
     message.kind = id != nullptr ? AcpKind::request : AcpKind::notification;
-    read_call(object, message);
+    message.method = string_in(object, "method");
     return;
   }
   const json::value* result = object.if_contains("result");
@@ -184,12 +140,12 @@ bool read_json(AcpMessage& message) {
   constexpr std::size_t kScratchBytes = 8 * 1024;
   std::array<unsigned char, kScratchBytes> scratch;
   json::monotonic_resource memory(scratch.data(), scratch.size());
-  json::parse_options options;
-  options.max_depth = kAgentJsonDepthMax;
-  json::error_code error;
-  const json::value value = json::parse(message.json, error, &memory, options);
-  if (error || !value.is_object()) return false;
-  read_object(value.get_object(), message);
+  const auto value = parse_json(message.json, kAgentJsonDepthMax, &memory);
+  const json::object* const object = value ? value->if_object() : nullptr;
+  if (object == nullptr) return false;
+  read_object(*object, message);
+  TurnEvent said = turn_event_in(*object);
+  std::visit(Reading{message}, said);
   return true;
 }
 

@@ -13,10 +13,6 @@
 
 namespace clawdforge {
 
-inline constexpr std::size_t kAgentJsonDepthMax = 128;
-// It is a word; it goes into the ledger. A longer one is none.
-inline constexpr std::size_t kAgentStopReasonBytesMax = 64;
-
 // A setting of the conversation, from a list of values.
 struct AcpOption {
   std::string id;

@@ -8,6 +8,7 @@
 
 #include "agent/acp/acp_request.h"
 #include "agent/failure/masking.h"
+#include "json/json_parse.h"
 
 namespace clawdforge {
 namespace {

@@ -7,6 +7,7 @@
 #include "agent/acp/acp_message.h"
 #include "base/version.h"
 #include "json/json_members.h"
+#include "json/json_parse.h"
 
 namespace clawdforge {
 namespace {
@@ -19,14 +20,10 @@ constexpr std::string_view kAskAlways =
 
 // Their JSON text in one line. None: it is none, or no array.
 std::optional<std::string> one_line_of(const std::string& mcp_servers) {
-  namespace json = boost::json;
   if (mcp_servers.empty()) return "[]";
-  json::parse_options options;
-  options.max_depth = kAgentJsonDepthMax;
-  json::error_code error;
-  const json::value value = json::parse(mcp_servers, error, {}, options);
-  if (error || !value.is_array()) return std::nullopt;
-  return json::serialize(value);
+  const auto servers = parse_json(mcp_servers, kAgentJsonDepthMax);
+  if (!servers || !servers->is_array()) return std::nullopt;
+  return boost::json::serialize(*servers);
 }
 
 // The adapter for Claude adds the owner's MCP servers, asks for a guess at the next prompt

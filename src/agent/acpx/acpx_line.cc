@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "json/json_fields.h"
+#include "json/json_parse.h"
 
 namespace clawdforge {
 namespace json = boost::json;
@@ -28,11 +29,8 @@ std::string string_in(const json::object& object, std::string_view key) {
 }
 
 std::optional<json::value> object_of(std::string_view line) {
-  json::parse_options options;
-  options.max_depth = kAgentJsonDepthMax;
-  json::error_code error;
-  json::value value = json::parse(line, error, {}, options);
-  if (error || !value.is_object()) return std::nullopt;
+  auto value = parse_json(line, kAgentJsonDepthMax);
+  if (!value || !value->is_object()) return std::nullopt;
   return value;
 }
 

@@ -6,6 +6,7 @@
 
 #include "agent/failure/masking.h"
 #include "json/json_fields.h"
+#include "json/json_parse.h"
 #include "json/json_repair.h"
 
 namespace clawdforge {
@@ -14,12 +15,11 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::size_t kCliDepthMax = 128;
 constexpr std::size_t kStopReasonBytesMax = 64;
 
 std::optional<json::value> parsed(std::string_view text) {
   json::parse_options options;
-  options.max_depth = kCliDepthMax;
+  options.max_depth = kAgentJsonDepthMax;
   options.allow_invalid_utf8 = true;  // repaired() below
   json::error_code error;
   json::value value = json::parse(text, error, {}, options);

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "model/agent.h"
 #include "model/run.h"
+#include "transcript/permission_request.h"
 
 namespace clawdforge {
 
@@ -41,23 +42,6 @@ struct Opened {
   std::string version;     // what the agent calls its version
 };
 using Opening = std::expected<Opened, Failure>;
-
-struct PermissionOption {
-  std::string option_id;
-  std::string name;
-  std::string kind;  // allow_once, allow_always, reject_once, reject_always, or something new
-};
-
-struct PermissionRequest {
-  std::string ask_id;  // for SessionAgent::answer()
-  std::string title;
-  std::string kind;  // of the tool: read, edit, execute, ...; empty: not known
-  std::vector<PermissionOption> options;
-  // Somebody between us and the agent has answered it, by Conversation::permission_mode:
-  // it is told so that it can be written down.
-  bool is_answered = false;
-  std::optional<std::string> answer;  // then; none: cancelled
-};
 
 struct TurnEnd {
   std::optional<Failure> failure;  // none: it ended with `stop_reason`

@@ -2,7 +2,7 @@
 
 #include "api/core/problem.h"
 #include "api/core/query.h"
-#include "api/native/session_answers.h"
+#include "api/core/session_state.h"
 #include "json/json_members.h"
 
 namespace clawdforge {
@@ -92,7 +92,9 @@ Task<Response> list_sessions(const SessionRows* rows, const Sessions* sessions, 
   if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
   auto page = co_await rows->page(std::move(filter));
   if (!page) co_return problem(page.error(), request->id);
-  co_return session_list(std::move(*page), *sessions);
+  co_return session_list(std::move(page->sessions), page->next_cursor, [sessions](Session session) {
+    return sessions->view_of(std::move(session));
+  });
 }
 
 void append_event(std::string& out, const AuditRecord& record) {

@@ -6,12 +6,11 @@
 #include <boost/json.hpp>
 
 #include "api/core/wrong_fields.h"
+#include "json/json_parse.h"
 
 namespace clawdforge {
 namespace json = boost::json;
 namespace {
-
-constexpr std::size_t kJsonDepthMax = 32;
 
 bool is_json(std::string_view content_type) {
   const std::string_view type = content_type.substr(0, content_type.find(';'));
@@ -57,12 +56,6 @@ Result<json::object> parse_json_object(std::string_view body) {
   if (error) return bad_json("The body is not valid JSON.");
   if (!value.is_object()) return bad_json("The body must be a JSON object.");
   return std::move(value.get_object());
-}
-
-bool is_json_object(std::string_view text) {
-  json::error_code error;
-  const json::value value = parse_within_depth(text, error);
-  return !error && value.is_object();
 }
 
 std::string member_text(std::string_view text, std::string_view name) {

@@ -27,9 +27,6 @@ Result<boost::json::object> parse_json_object(std::string_view body);
 // one counts, as it does when parsed. Empty: there is none.
 std::string member_text(std::string_view text, std::string_view name);
 
-// Whether `text` is JSON of an object, within the depth that a body may have.
-bool is_json_object(std::string_view text);
-
 class Fields {
  public:
   explicit Fields(const boost::json::object& object) : object_(object) {}

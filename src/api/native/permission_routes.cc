@@ -5,7 +5,7 @@
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
 #include "api/native/session_routes.h"
-#include "sessions/permissions.h"
+#include "transcript/journal_json.h"
 
 namespace clawdforge {
 namespace {
@@ -19,8 +19,7 @@ Task<Response> list(Sessions* sessions, Caller caller, Request* request) {
   for (const OpenQuestion& question : *questions) {
     if (body.back() != '[') body += ',';
     body += question_json(question.id, question.turn_index, unix_seconds(question.asked_at),
-                          unix_seconds(question.expires_at), question.asked);
-    body += '}';
+                          unix_seconds(question.expires_at), question.asked, {});
   }
   body += "]}";
   co_return json_response(std::move(body));

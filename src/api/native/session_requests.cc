@@ -148,7 +148,7 @@ Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
   turn.prompt = prompt_of(fields);
   turn.files = files_of(fields);
   turn.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
-  turn.format = event_format_of(fields, defaults.event_format);
+  parsed.format = event_format_of(fields, defaults.event_format);
   parsed.is_streamed = fields.boolean("stream").value_or(accepts_stream);
   if (auto checked = fields.check(); !checked) return std::unexpected(checked.error());
   return parsed;

@@ -26,6 +26,7 @@ Result<SessionRequest> parse_session(std::string_view body);
 
 struct ParsedTurn {
   TurnRequest turn;
+  EventFormat format = EventFormat::acp;
   bool is_streamed = false;
 };
 

@@ -140,7 +140,7 @@ TEST(TurnRequest, HasItsDefaults) {
   EXPECT_EQ(turn->turn.prompt, " hi ");
   EXPECT_TRUE(turn->turn.files.empty());
   EXPECT_EQ(turn->turn.timeout, seconds(120));
-  EXPECT_EQ(turn->turn.format, EventFormat::acp);
+  EXPECT_EQ(turn->format, EventFormat::acp);
 }
 
 TEST(TurnRequest, HasAllThatIsAskedFor) {
@@ -150,15 +150,15 @@ TEST(TurnRequest, HasAllThatIsAskedFor) {
   ASSERT_TRUE(turn);
   EXPECT_EQ(turn->turn.files, (std::vector<std::string>{"ff_1", "ff_2"}));
   EXPECT_EQ(turn->turn.timeout, seconds(5));
-  EXPECT_EQ(turn->turn.format, EventFormat::simple);
+  EXPECT_EQ(turn->format, EventFormat::simple);
 }
 
 TEST(TurnRequest, TakesTheFormatOfTheDefaultsWhereNoneIsGiven) {
   SessionDefaults defaults = kDefaults;
   defaults.event_format = EventFormat::simple;
-  EXPECT_EQ(parse_turn(R"({"prompt":"hi","event_format":null})", false, defaults)->turn.format,
+  EXPECT_EQ(parse_turn(R"({"prompt":"hi","event_format":null})", false, defaults)->format,
             EventFormat::simple);
-  EXPECT_EQ(parse_turn(R"({"prompt":"hi","event_format":"acp"})", false, defaults)->turn.format,
+  EXPECT_EQ(parse_turn(R"({"prompt":"hi","event_format":"acp"})", false, defaults)->format,
             EventFormat::acp);
 }
 

@@ -1,7 +1,9 @@
 #include "api/native/session_routes.h"
 
 #include "api/core/problem.h"
+#include "api/core/session_state.h"
 #include "api/native/event_routes.h"
+#include "api/native/native_events.h"
 #include "api/native/session_answers.h"
 
 namespace clawdforge {
@@ -45,9 +47,11 @@ Task<Response> turn(Sessions* sessions, const Apps* apps, Quota* quota, ComputeW
     co_return event_stream(std::move(stream->reader), stream->turn_index, std::move(*share),
                            caller.app, *apps);
   }
-  auto outcome = co_await sessions->turn(caller.app, *id, std::move(asked), request->hang_up);
+  const std::shared_ptr<NativeEvents> events = native_events(parsed->format);
+  asked.events = events;
+  const auto outcome = co_await sessions->turn(caller.app, *id, std::move(asked), request->hang_up);
   if (!outcome) co_return session_problem(outcome.error(), request->id);
-  co_return turn_answer(*id, std::move(*outcome), request->id);
+  co_return turn_answer(*id, *outcome, events->take_json(), request->id);
 }
 
 Task<Response> show(Sessions* sessions, Caller caller, Request* request) {
@@ -63,7 +67,9 @@ Task<Response> list(Sessions* sessions, const SessionRows* rows, Caller caller, 
   if (!filter) co_return problem(filter.error(), request->id);
   auto page = co_await rows->page(std::move(*filter));
   if (!page) co_return problem(page.error(), request->id);
-  co_return session_list(std::move(*page), *sessions);
+  co_return session_list(std::move(page->sessions), page->next_cursor, [sessions](Session session) {
+    return sessions->view_of(std::move(session));
+  });
 }
 
 Task<Response> close(Sessions* sessions, Caller caller, Request* request) {

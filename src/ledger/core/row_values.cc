@@ -1,27 +1,11 @@
 #include "ledger/core/row_values.h"
 
-#include <array>
-#include <boost/json/monotonic_resource.hpp>
-#include <boost/json/parse.hpp>
-#include <boost/json/value.hpp>
 #include <cmath>
 
+#include "json/json_check.h"
+#include "json/json_parse.h"
+
 namespace clawdforge {
-namespace {
-
-std::optional<std::string> json_in(const SqlValue& value, boost::json::kind kind) {
-  const auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr) return std::nullopt;
-  constexpr std::size_t kUsualBytes = 4'096;
-  std::array<unsigned char, kUsualBytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  boost::json::monotonic_resource memory(buffer.data(), buffer.size());
-  boost::system::error_code error;
-  const boost::json::value parsed = boost::json::parse(*text, error, &memory);
-  return error || parsed.kind() != kind ? std::nullopt : std::optional(*text);
-}
-
-}  // namespace
-
 std::optional<std::string> text_in(const SqlValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   return text == nullptr ? std::nullopt : std::optional(*text);
@@ -60,11 +44,15 @@ std::optional<Digest> digest_in(const SqlValue& value) {
 }
 
 std::optional<std::string> json_object_in(const SqlValue& value) {
-  return json_in(value, boost::json::kind::object);
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr || !is_json_object(*text, kJsonDepthMax)) return std::nullopt;
+  return *text;
 }
 
 std::optional<std::string> json_array_in(const SqlValue& value) {
-  return json_in(value, boost::json::kind::array);
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr || !is_json_array(*text, kJsonDepthMax)) return std::nullopt;
+  return *text;
 }
 
 std::optional<Usage> usage_in(const SqlRow& row, std::size_t first_column) {

@@ -1,4 +1,4 @@
-#include "transcript/simple_events.h"
+#include "api/native/simple_events.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,0 +1,81 @@
+#include "transcript/journal_json.h"
+
+#include "json/json_members.h"
+
+namespace clawdforge {
+namespace {
+
+void append_failure(std::string& out, const TurnOutcome& outcome, const Failure& failure) {
+  append_member(out, "error", failure.message);
+  append_member(out, "stderr", outcome.error_tail);
+  append_member(out, "code", failure.code);
+  append_member(out, "detail", failure.message);
+}
+
+void append_success(std::string& out, const TurnOutcome& outcome) {
+  append_member(out, "text", outcome.text);
+  if (outcome.is_text_truncated) append_member(out, "text_truncated", true);
+  if (outcome.is_events_truncated) append_member(out, "events_truncated", true);
+  append_member(out, "usage", outcome.usage);
+  append_member(out, "cost_usd", outcome.cost_usd);
+}
+
+}  // namespace
+
+std::string closing_json(std::string_view session_id, const TurnOutcome& outcome) {
+  std::string out = "{";
+  append_member(out, "ok", !outcome.failure);
+  append_member(out, "session_id", session_id);
+  append_member(out, "turn_index", outcome.turn_index);
+  if (outcome.failure) {
+    append_failure(out, outcome, *outcome.failure);
+  } else {
+    append_success(out, outcome);
+  }
+  if (outcome.is_resumed) append_member(out, "resumed", *outcome.is_resumed);
+  append_member(out, "stop_reason", outcome.stop_reason);
+  append_member(out, "duration_ms", outcome.duration.count());
+  out += '}';
+  return out;
+}
+
+std::string question_json(std::string_view id, std::int64_t turn_index, std::int64_t asked_at,
+                          std::optional<std::int64_t> expires_at, const PermissionRequest& question,
+                          std::string_view message) {
+  std::string out = "{";
+  append_member(out, "id", id);
+  append_member(out, "turn_index", turn_index);
+  append_member(out, "title", question.title);
+  append_member(out, "kind", question.kind);
+  append_name(out, "options");
+  out += '[';
+  for (const PermissionOption& option : question.options) {
+    out += out.back() == '[' ? "{" : ",{";
+    append_member(out, "option_id", option.option_id);
+    append_member(out, "name", option.name);
+    append_member(out, "kind", option.kind);
+    out += '}';
+  }
+  out += ']';
+  append_member(out, "asked_at", asked_at);
+  append_member(out, "expires_at", expires_at);
+  if (!message.empty()) {
+    append_name(out, "message");
+    out += message;
+  }
+  out += '}';
+  return out;
+}
+
+std::string resolution_json(std::string_view id, std::string_view decision,
+                            const std::optional<std::string>& option_id, std::string_view by) {
+  std::string out = "{";
+  append_member(out, "id", id);
+  append_member(out, "decision", decision);
+  append_member(out, "option_id", option_id);
+  append_member(out, "by", by);
+  out += '}';
+  return out;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,28 @@
+// What comes of a turn. A plain record.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "model/run.h"
+
+namespace clawdforge {
+
+struct TurnOutcome {
+  std::int64_t turn_index = 0;
+  std::optional<Failure> failure;    // none: it went well
+  bool is_events_truncated = false;  // what the caller gathers of them is not all
+  std::string text;
+  bool is_text_truncated = false;
+  std::optional<std::string> stop_reason;
+  std::optional<Usage> usage;
+  std::optional<double> cost_usd;
+  std::optional<bool> is_resumed;  // the process had to be started again; false: it forgot
+  std::string error_tail;
+  std::chrono::milliseconds duration{};
+};
+
+}  // namespace clawdforge
