@@ -1,12 +1,19 @@
 // The configuration of this process: its flags, its environment, its file.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "config/config.h"
 
 namespace clawdforge {
+
+std::map<std::string, std::string> environment_variables();
+
+bool wants_help(const std::vector<std::string>& flags);
+// Of the commands that take every key as a flag. Gives the exit code.
+int print_serve_help();
 
 // Takes the admin token out of the environment on the way, so it must run while the
 // process has one thread.

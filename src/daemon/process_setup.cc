@@ -10,9 +10,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <string_view>
-
-#include "config/config.h"
 
 namespace clawdforge {
 namespace {
@@ -41,17 +38,6 @@ std::optional<std::uint64_t> raise_descriptor_limit() {
 
 }  // namespace
 
-std::map<std::string, std::string> environment_variables() {
-  std::map<std::string, std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t equals = text.find('=');
-    if (equals == text.npos) continue;
-    variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return variables;
-}
-
 std::optional<std::uint64_t> prepare_process() {
 #if !defined(CLAWDFORGE_MUST_STAY_TRACEABLE)
   prctl(PR_SET_DUMPABLE, 0);
@@ -74,25 +60,6 @@ std::size_t descriptors_max() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kDescriptorsMax;
   return std::min(limit.rlim_cur, kDescriptorsMax);
-}
-
-bool wants_help(const std::vector<std::string>& flags) {
-  return std::ranges::any_of(flags, [](const std::string& flag) { return flag == "--help"; });
-}
-
-int print_serve_help() {
-  std::puts(
-      "clawdforge serve [--config FILE] [--KEY VALUE]...\n\n"
-      "Each key can be a flag, an environment variable CLAWDFORGE_KEY, or a line of the TOML\n"
-      "file; the first of these wins. `clawdforge config` shows the effective values.\n");
-  for (const ConfigKey& key : config_keys()) {
-    if (key.name == "admin_token") continue;  // a secret is never a flag
-    std::string flag(key.name);
-    std::ranges::replace(flag, '_', '-');
-    std::printf("  --%-36s %s (default: %s)\n", flag.c_str(), std::string(key.help).c_str(),
-                std::string(key.default_text).c_str());
-  }
-  return 0;
 }
 
 }  // namespace clawdforge

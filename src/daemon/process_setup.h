@@ -2,16 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 
 namespace clawdforge {
-
-std::map<std::string, std::string> environment_variables();
 
 // Not dumpable: other programs of the same user must not read our secrets from memory.
 // The soft limit on descriptors raised, as far as the hard one goes. SIGPIPE and SIGXFSZ
@@ -27,8 +23,5 @@ Result<std::string> own_program();
 
 // How many descriptors this process may have open.
 std::size_t descriptors_max();
-
-bool wants_help(const std::vector<std::string>& flags);
-int print_serve_help();
 
 }  // namespace clawdforge

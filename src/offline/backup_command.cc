@@ -7,9 +7,8 @@
 
 #include "base/exit_codes.h"
 #include "config/effective_config.h"
-#include "daemon/ledger_file.h"
-#include "daemon/process_setup.h"
 #include "ledger/sqlite/sqlite_driver.h"
+#include "offline/ledger_file.h"
 #include "storage/disk/new_file.h"
 
 namespace clawdforge {

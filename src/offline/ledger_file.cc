@@ -1,4 +1,4 @@
-#include "daemon/ledger_file.h"
+#include "offline/ledger_file.h"
 
 #include <fmt/format.h>
 
