@@ -101,5 +101,23 @@ TEST(UtcOffset, FollowsSummerTime) {
   EXPECT_EQ(utc_offset("Asia/Kolkata", kNow), 19800);
 }
 
+// As `zic -b slim` writes it: the first block is empty, and the last line is a rule.
+TEST(UtcOffset, UnderstandsASlimFile) {
+  const std::string head = std::string("TZif2") + std::string(15, '\0');
+  const auto counts = [](char types, char characters) {
+    std::string text(24, '\0');
+    text[19] = types;
+    text[23] = characters;
+    return text;
+  };
+  const std::string type = std::string("\0\0\x0e\x10\0\0", 6) + std::string("CET\0", 4);
+  const std::string file = head + counts(1, 1) + std::string(7, '\0') + head + counts(1, 4) + type +
+                           "\nCET-1CEST,M3.5.0,M10.5.0/3\n";
+  EXPECT_EQ(zone_file_offset(file, at(2025y / January / 15, 12)), 3600);
+  EXPECT_EQ(zone_file_offset(file, at(2025y / July / 15, 12)), 7200);
+  EXPECT_EQ(zone_file_offset(file, at(2025y / October / 26, 0, 59)), 7200);
+  EXPECT_EQ(zone_file_offset(file, at(2025y / October / 26, 1)), 3600);
+}
+
 }  // namespace
 }  // namespace clawdforge

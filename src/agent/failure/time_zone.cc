@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "agent/failure/posix_zone.h"
+
 namespace clawdforge {
 namespace {
 
@@ -67,26 +69,32 @@ std::optional<Block> block_at(std::string_view file, std::size_t at, std::size_t
               .time_size = time_size};
   block.end =
       block.offsets + types * 6 + characters + leaps * (time_size + 4) + standard + universal;
-  if (types == 0 || block.end > file.size()) return std::nullopt;
+  if (block.end > file.size()) return std::nullopt;
   return block;
 }
 
-std::optional<std::int64_t> offset_in(std::string_view file, std::int64_t at) {
+}  // namespace
+
+std::optional<std::int64_t> zone_file_offset(std::string_view file, std::int64_t at) {
   const auto old = block_at(file, 0, 4);
   if (!old || file[4] < '2') return std::nullopt;
   const auto block = block_at(file, old->end, 8);
   if (!block) return std::nullopt;
   std::size_t next = 0;  // the first transition after `at`
   while (next < block->time_count && number_at(file, block->times + next * 8, 8) <= at) ++next;
-  // Behind the last one, a rule in the file's last line would count; it has a comma.
-  if (next == block->time_count && file.substr(block->end).contains(',')) return std::nullopt;
+  // After the last one the rule in the file's last line counts. A file in the slim form, as most
+  // containers have it, has no transitions of the present years at all.
+  if (next == block->time_count) {
+    std::string_view rule = file.substr(block->end);
+    if (rule.starts_with('\n')) rule.remove_prefix(1);
+    rule = rule.substr(0, rule.find('\n'));
+    if (!rule.empty()) return posix_zone_offset(rule, at);
+  }
   const std::size_t type =
       next == 0 ? 0 : static_cast<unsigned char>(file[block->types + next - 1]);
   if (type >= block->type_count) return std::nullopt;
   return number_at(file, block->offsets + type * 6, 4);
 }
-
-}  // namespace
 
 std::optional<std::int64_t> utc_offset(std::string_view zone, std::int64_t at) {
   if (zone == "UTC" || zone == "GMT" || zone == "Z") return 0;
@@ -97,7 +105,7 @@ std::optional<std::int64_t> utc_offset(std::string_view zone, std::int64_t at) {
     return local.tm_gmtoff;
   }
   if (!is_zone_name(zone)) return std::nullopt;
-  return offset_in(content_of(zone), at);
+  return zone_file_offset(content_of(zone), at);
 }
 
 }  // namespace clawdforge

@@ -12,4 +12,7 @@ namespace clawdforge {
 // zone is not known. Reads one small file.
 std::optional<std::int64_t> utc_offset(std::string_view zone, std::int64_t at);
 
+// The same by the content of a time zone file (RFC 9636).
+std::optional<std::int64_t> zone_file_offset(std::string_view file, std::int64_t at);
+
 }  // namespace clawdforge
