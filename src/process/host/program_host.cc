@@ -81,7 +81,8 @@ struct Program {
   Descriptor pidfd;
   Descriptor input;  // closed when all has been written
   Descriptor output;
-  std::string rest;  // of its input
+  std::string to_read;      // all of its input
+  std::size_t written = 0;  // of that; nothing is moved: a prompt may be large
 };
 
 // Zero, or the errno with which it was not started.
@@ -115,7 +116,7 @@ int start(HostOrder order, Program& program) {
   program.pidfd = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, program.pid, 0)));
   program.input = std::move(input.writer);
   program.output = std::move(output.reader);
-  program.rest = std::move(order.input);
+  program.to_read = std::move(order.input);
   make_nonblocking(program.input);
   make_nonblocking(program.output);
   return 0;
@@ -189,14 +190,17 @@ void Host::attend(Program& program) {
 }
 
 void Host::feed(Program& program) {
-  while (program.input.is_open() && !program.rest.empty()) {
-    const ssize_t count = ::write(program.input.number(), program.rest.data(), program.rest.size());
+  while (program.input.is_open() && program.written < program.to_read.size()) {
+    const std::string_view rest = std::string_view(program.to_read).substr(program.written);
+    const ssize_t count = ::write(program.input.number(), rest.data(), rest.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
     // A program that does not read any more says by its end what that means.
-    program.rest.erase(0, count < 0 ? program.rest.size() : static_cast<std::size_t>(count));
+    program.written += count < 0 ? rest.size() : static_cast<std::size_t>(count);
   }
   program.input.close();
+  program.to_read = {};
+  program.written = 0;
 }
 
 // One piece, so that two programs that talk at once take turns. False: there is nothing.
