@@ -8,7 +8,6 @@
 namespace clawdforge {
 namespace {
 
-constexpr std::size_t kAgentQueueMax = 1'024;  // starts of agents that wait for a place
 constexpr std::chrono::seconds kOverLimitWait{2};
 
 }  // namespace
@@ -18,7 +17,7 @@ Quota::Quota(Options options, Metrics& metrics)
       run_places_({options.runs_max, options.queued_runs_max},
                   metrics.gauge("clawdforge_runs_running", "Runs that hold a place."),
                   metrics.gauge("clawdforge_runs_waiting", "Runs that wait for a place.")),
-      agent_places_({options.agents_max, kAgentQueueMax},
+      agent_places_({options.agents_max, options.queued_agents_max},
                     metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
                     metrics.gauge("clawdforge_agents_waiting",
                                   "Sessions that wait for a place for their agent.")) {}

@@ -22,6 +22,9 @@
 
 namespace clawdforge {
 
+// Starts of agents that wait for a place.
+inline constexpr std::size_t kAgentQueueMax = 1'024;
+
 class Quota {
  public:
   // What holds for apps whose tokens do not say otherwise, and for all of them together.
@@ -30,6 +33,7 @@ class Quota {
     std::size_t queued_runs_max = 0;
     std::optional<std::int64_t> runs_max_per_app;
     std::size_t agents_max = 0;  // of sessions, that live at the same time
+    std::size_t queued_agents_max = kAgentQueueMax;
     SessionLimits sessions;
     std::int64_t connections_max_per_app = 0;
     std::int64_t event_streams_max_per_app = 0;
