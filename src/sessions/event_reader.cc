@@ -58,7 +58,7 @@ Async<EventPiece> EventReader::find(std::chrono::milliseconds pause) {
     }
     co_await feed_->change(until);
   }
-  if (auto blocks = feed_->behind(after_, kReplayBytesMax)) {
+  if (auto blocks = feed_->blocks_after(after_, kReplayBytesMax)) {
     piece.after = after_;
     piece.blocks = std::move(*blocks);
     after_ = piece.blocks.back()->last_event_id;

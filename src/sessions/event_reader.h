@@ -19,7 +19,7 @@ namespace clawdforge {
 // What a reader is given at once, but for a single block that is larger: all that it holds
 // while it does not read.
 inline constexpr std::size_t kReplayBytesMax = 512 * 1024;
-// One that had caught up, and then asks for nothing for this long, may be cut. Whoever asks
+// One that had caught up, and then asks for nothing for this long, may be cut. A reader that asks
 // sooner is never too slow, however much an agent says in one breath: the journal has it.
 inline constexpr std::chrono::seconds kReaderAwayMax{1};
 

@@ -35,8 +35,8 @@ void Feed::poke() {
   changed_.notify_all();
 }
 
-std::optional<std::vector<SharedBlock>> Feed::behind(std::int64_t after,
-                                                     std::size_t bytes_max) const {
+std::optional<std::vector<SharedBlock>> Feed::blocks_after(std::int64_t after,
+                                                           std::size_t bytes_max) const {
   if (ring_.empty() || ring_.front()->first_event_id > after + 1) return std::nullopt;
   const auto first = std::ranges::partition_point(
       ring_, [after](const SharedBlock& block) { return block->last_event_id <= after; });

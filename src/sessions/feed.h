@@ -1,10 +1,10 @@
 // Feed is what a session has committed lately, for those who listen. It holds no more than a
-// small ring of blocks, and only while somebody listens; whoever is further behind reads the
-// ledger. So a slow reader costs its own place in the session and nothing else. Shared by the
+// small ring of blocks, and only while there is a listener; a reader that is further back
+// reads the ledger. So a slow reader costs a number and nothing else. Shared by the
 // session, while it has something under way, and its readers; io thread only.
 //
-// That a reader sees each event once has one reason: its place is a number, and "what comes
-// behind this number" is asked anew each time, of the ring or of the ledger.
+// A reader sees each event once for one reason: it is a number, and asks each time what comes
+// after this number, of the ring or of the ledger.
 #pragma once
 
 #include <cstddef>
@@ -45,10 +45,11 @@ class Feed {
   std::size_t listeners() const { return listeners_; }
   std::size_t ring_bytes() const { return ring_bytes_; }
 
-  // The blocks that hold what comes behind event `after`, which is not the newest: at least
+  // The blocks that hold what comes after event `after`, which is not the newest: at least
   // one, and no more than `bytes_max` but for that. None: the ring does not reach back that
   // far.
-  std::optional<std::vector<SharedBlock>> behind(std::int64_t after, std::size_t bytes_max) const;
+  std::optional<std::vector<SharedBlock>> blocks_after(std::int64_t after,
+                                                       std::size_t bytes_max) const;
 
   // The ring is kept for as long as there is a listener.
   void add_listener() { ++listeners_; }

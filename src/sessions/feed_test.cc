@@ -20,7 +20,7 @@ class FeedTest : public ::testing::Test {
   // The first numbers of the blocks behind `after`.
   std::vector<std::int64_t> behind(std::int64_t after, std::size_t bytes_max = 1000) const {
     std::vector<std::int64_t> firsts;
-    const auto blocks = feed_.behind(after, bytes_max);
+    const auto blocks = feed_.blocks_after(after, bytes_max);
     if (!blocks) return {-1};
     for (const SharedBlock& found : *blocks) firsts.push_back(found->first_event_id);
     return firsts;

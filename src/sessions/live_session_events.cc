@@ -46,8 +46,8 @@ void LiveSession::on_death(Failure why, bool has_lost_words) {
   end_agent();
 }
 
-// By the session's mode, or by whoever is asked. A question of a turn that is being stopped
-// has been answered by the agent's own end of it.
+// Decided by the session's mode, or by an app that is asked. A question of a turn that is being
+// stopped has been answered by the agent's own end of it.
 void LiveSession::take_question(PermissionRequest question, std::string_view message,
                                 std::int64_t turn_index) {
   const TimePoint now = deps_.clock.now();

@@ -148,8 +148,8 @@ void LiveSession::on_deadline(const std::shared_ptr<LiveTurn>& turn) {
   }
 }
 
-// The first reason to stop a turn stays. That the session is closed hastens it: nobody wants
-// this agent again.
+// The first reason to stop a turn stays. A closed session waits no longer for its agent: it is
+// not needed again.
 void LiveSession::stop_turn(LiveTurn& turn, TurnStop reason) {
   const bool is_closing = reason == TurnStop::closed;
   if (turn.is_over() || (turn.is_stopped() && !is_closing)) return;

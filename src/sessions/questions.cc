@@ -18,16 +18,18 @@ Questions::Questions(IoExecutor executor, std::chrono::seconds expiry, OnDecisio
 Questions::~Questions() = default;
 
 void Questions::add(OpenQuestion question) {
-  waiting_.push_back(std::make_unique<Waiting>(executor_, std::move(question)));
+  waiting_.push_back(std::make_shared<Waiting>(executor_, std::move(question)));
   Waiting& waiting = *waiting_.back();
   waiting.expiry.expires_after(expiry_);
-  // The timer dies with the question, and the question with us.
-  waiting.expiry.async_wait([this, &waiting](boost::system::error_code error) {
-    if (error) return;
-    const auto place = std::ranges::find(waiting_, &waiting, &std::unique_ptr<Waiting>::get);
-    if (place == waiting_.end()) return;
-    decide_one(place, choice_of(false, waiting.question.asked), "expiry");
-  });
+  // The question dies with us. Its timer may have fired by then and be told only later.
+  waiting.expiry.async_wait(
+      [this, weak = std::weak_ptr(waiting_.back())](boost::system::error_code error) {
+        const auto expired = weak.lock();
+        if (error || !expired) return;
+        const auto found = std::ranges::find(waiting_, expired);
+        if (found == waiting_.end()) return;
+        decide_one(found, choice_of(false, expired->question.asked), "expiry");
+      });
 }
 
 std::vector<OpenQuestion> Questions::open() const {
@@ -37,15 +39,15 @@ std::vector<OpenQuestion> Questions::open() const {
 }
 
 Result<void> Questions::answer(const std::string& id, const PermissionChoice& choice) {
-  const auto place = std::ranges::find_if(
+  const auto found = std::ranges::find_if(
       waiting_, [&](const auto& waiting) { return waiting->question.id == id; });
-  if (place == waiting_.end()) {
+  if (found == waiting_.end()) {
     if (std::ranges::find(answered_, id) != answered_.end()) {
       return fail(Errc::conflict, "already_answered", "This question has been answered already.");
     }
     return fail(Errc::not_found, "permission_not_found", "There is no such question.");
   }
-  const PermissionRequest& asked = (*place)->question.asked;
+  const PermissionRequest& asked = (*found)->question.asked;
   Decision decision;
   if (choice.option_id) {
     const auto option =
@@ -61,7 +63,7 @@ Result<void> Questions::answer(const std::string& id, const PermissionChoice& ch
   if (!decision.option_id && !is_plain_no) {
     return fail(Errc::invalid, "unknown_option", "The question has no such option.");
   }
-  decide_one(place, decision, "app");
+  decide_one(found, decision, "app");
   return {};
 }
 
@@ -74,10 +76,10 @@ void Questions::cancel() {
   while (!waiting_.empty()) decide_one(waiting_.begin(), Decision{}, "cancel");
 }
 
-void Questions::decide_one(std::list<std::unique_ptr<Waiting>>::iterator place,
+void Questions::decide_one(std::list<std::shared_ptr<Waiting>>::iterator found,
                            const Decision& decision, std::string_view by) {
-  const std::unique_ptr<Waiting> decided = std::move(*place);
-  waiting_.erase(place);
+  const std::shared_ptr<Waiting> decided = std::move(*found);
+  waiting_.erase(found);
   note_answered(decided->question.id);
   on_decision_(decided->question, decision, by);
 }

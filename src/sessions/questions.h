@@ -1,4 +1,4 @@
-// Questions are the permissions that an agent asks for and that somebody has to decide. Each
+// Questions are the permissions that an agent asks for and that an app has to decide. Each
 // is answered exactly once: by an app, by its expiry, or because its turn has ended. Belongs
 // to a LiveSession; io thread only.
 #pragma once
@@ -51,7 +51,7 @@ class Questions {
 
   std::chrono::seconds expiry() const { return expiry_; }
   void add(OpenQuestion question);
-  // One that was decided without anybody being asked.
+  // One that was decided by a rule, without asking an app.
   void note_answered(std::string id);
   std::vector<OpenQuestion> open() const;  // the oldest first
   std::size_t open_count() const { return waiting_.size(); }
@@ -64,13 +64,13 @@ class Questions {
 
  private:
   struct Waiting;
-  void decide_one(std::list<std::unique_ptr<Waiting>>::iterator place, const Decision& decision,
+  void decide_one(std::list<std::shared_ptr<Waiting>>::iterator found, const Decision& decision,
                   std::string_view by);
 
   const IoExecutor executor_;
   const std::chrono::seconds expiry_;
   const OnDecision on_decision_;
-  std::list<std::unique_ptr<Waiting>> waiting_;
+  std::list<std::shared_ptr<Waiting>> waiting_;
   std::deque<std::string> answered_;
 };
 

@@ -82,7 +82,7 @@ class ScriptedAgent final : public SessionAgent {
     }
     control->is_opening = false;
     if (control->script.opening != AgentScript::Opening::works || control->is_stopped) {
-      co_return std::unexpected(agent_failed("agent_exited", "The agent did not open."));
+      co_return fail(Errc::agent_failed, "agent_exited", "The agent did not open.");
     }
     const std::string known = control->conversation.agent_session_id;
     co_return Opened{.agent_session_id = known.empty() ? "conversation" : known,
@@ -103,7 +103,7 @@ class ScriptedAgent final : public SessionAgent {
     AgentNews news;
     while (news.events.empty() && !news.death) {
       if (control->is_stopped) {
-        news.death = agent_failed("agent_exited", "The agent ended.");
+        news.death = fail(Errc::agent_failed, "agent_exited", "The agent ended.").error();
       } else if (!can_act(*control)) {
         co_await control->changed.wait();
       } else {

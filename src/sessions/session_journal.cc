@@ -14,14 +14,14 @@ namespace {
 constexpr std::chrono::seconds kJournalRetryPause{1};
 constexpr std::size_t kEventFrameBytes = 128;  // more than an event's line has around its JSON
 
-// Moves those that came behind no later event than `last` over, the oldest first.
+// Moves those over that came after no later event than `last`, the oldest first.
 template <class T>
-void move_until(std::int64_t last, std::vector<T>& from, std::vector<std::int64_t>& behind,
+void move_until(std::int64_t last, std::vector<T>& from, std::vector<std::int64_t>& after,
                 std::vector<T>& to) {
-  const auto count = std::ranges::upper_bound(behind, last) - behind.begin();
+  const auto count = std::ranges::upper_bound(after, last) - after.begin();
   to.assign(std::move_iterator(from.begin()), std::move_iterator(from.begin() + count));
   from.erase(from.begin(), from.begin() + count);
-  behind.erase(behind.begin(), behind.begin() + count);
+  after.erase(after.begin(), after.begin() + count);
 }
 
 }  // namespace
@@ -81,13 +81,13 @@ void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string
 
 void SessionJournal::note(AuditEvent event) {
   waiting_.write.audit.push_back(std::move(event));
-  waiting_.audit_behind.push_back(last_event_id_);
+  waiting_.audit_after.push_back(last_event_id_);
   wake_writer(true);
 }
 
 void SessionJournal::settle_turn(TurnSettled settled) {
   waiting_.write.ends.push_back(std::move(settled));
-  waiting_.ends_behind.push_back(last_event_id_);
+  waiting_.ends_after.push_back(last_event_id_);
   wake_writer(true);
 }
 
@@ -125,8 +125,8 @@ SessionJournal::Batch SessionJournal::take_batch() {
                                 waiting_.given_before.begin() + count);
     waiting_.bytes -= batch.bytes;
     const std::int64_t last = batch.write->blocks.back().last_event_id;
-    move_until(last, waiting_.write.ends, waiting_.ends_behind, batch.write->ends);
-    move_until(last, waiting_.write.audit, waiting_.audit_behind, batch.write->audit);
+    move_until(last, waiting_.write.ends, waiting_.ends_after, batch.write->ends);
+    move_until(last, waiting_.write.audit, waiting_.audit_after, batch.write->audit);
     // What is left came with the first block that is left, or after it.
     batch.mark = blocks.empty() ? given_ : waiting_.given_before.front();
   }

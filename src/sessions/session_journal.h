@@ -1,7 +1,7 @@
 // SessionJournal numbers what happens in one session and brings it to the ledger. An idle
 // writer writes at once; what comes while it writes goes together into the next commit, so
 // a lively turn costs few of them. Nothing counts as having happened before its commit:
-// whoever answers a caller waits for committed() first, and readers get what is committed from
+// a part that answers a caller waits for committed() first, and readers get what is committed from
 // the feed. Belongs to a LiveSession; io thread.
 //
 // That a turn has begun is the one thing that waits for company, for a moment: the turn of a
@@ -76,8 +76,8 @@ class SessionJournal {
     SessionWrite write;
     // For each end and each line of the audit the last event given before it: it is written
     // with that event, or a crash in between would show one without the other.
-    std::vector<std::int64_t> ends_behind;
-    std::vector<std::int64_t> audit_behind;
+    std::vector<std::int64_t> ends_after;
+    std::vector<std::int64_t> audit_after;
     // For each block how much was handed in before its first event.
     std::vector<std::uint64_t> given_before;
     std::size_t bytes = 0;
