@@ -16,9 +16,9 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/async/run_to_end.h"
 #include "base/ids.h"
-#include "base/run_to_end.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/ledger.h"
 
 namespace clawdforge {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "base/run_to_end.h"
+#include "base/async/run_to_end.h"
 #include "process/tree/spawner.h"
 
 extern char** environ;

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "base/run_to_end.h"
+#include "base/async/run_to_end.h"
+#include "base/telemetry/log.h"
 #include "process/tree/spawner.h"
 #include "raw_http.h"
 #include "server.h"

@@ -10,7 +10,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include "base/async.h"
+#include "base/async/async.h"
 
 namespace clawdforge {
 

@@ -17,7 +17,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 #include "base/text.h"
 
 namespace clawdforge {

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/log.h"
 #include "base/net.h"
 #include "base/result.h"
 #include "base/secret.h"
+#include "base/telemetry/log.h"
 #include "model/agent.h"
 #include "model/app.h"
 #include "process/tree/spawner.h"

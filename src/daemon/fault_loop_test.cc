@@ -18,7 +18,7 @@
 #include "config/config.h"
 #include "daemon/gateway.h"
 #include "ledger/core/migrations.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/ledger.h"
 
 namespace clawdforge {
 namespace {

@@ -19,7 +19,7 @@
 #include "api/native/permission_routes.h"
 #include "api/native/run_routes.h"
 #include "api/native/session_routes.h"
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 #include "base/version.h"
 #include "config/agent_specs.h"
 #include "daemon/agent_protocols.h"

@@ -11,7 +11,7 @@
 #include "daemon/gateway.h"
 #include "daemon/process_setup.h"
 #include "daemon/service_notice.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/ledger.h"
 
 namespace clawdforge {
 namespace {

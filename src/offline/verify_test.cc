@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ledger/core/ledger_fixture.h"
+#include "ledger/ledger_fixture.h"
 
 namespace clawdforge {
 namespace {

@@ -11,10 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/log.h"
+#include "base/telemetry/log.h"
 #include "ledger/rows/app_rows.h"
 #include "model/app.h"
 

@@ -4,8 +4,8 @@
 
 #include <boost/asio/co_spawn.hpp>
 
-#include "base/run_to_end.h"
-#include "ledger/rows/ledger.h"
+#include "base/async/run_to_end.h"
+#include "ledger/ledger.h"
 
 namespace clawdforge {
 namespace {

@@ -13,9 +13,9 @@
 #include <memory>
 #include <string>
 
-#include "base/async.h"
-#include "base/metrics.h"
-#include "base/signal.h"
+#include "base/async/async.h"
+#include "base/async/signal.h"
+#include "base/telemetry/metrics.h"
 
 namespace clawdforge {
 

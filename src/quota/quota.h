@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 
-#include "base/metrics.h"
 #include "base/result.h"
-#include "ledger/rows/session_rows.h"
+#include "base/telemetry/metrics.h"
+#include "ledger/sessions/session_rows.h"
 #include "model/app.h"
 #include "quota/agent_breaker.h"
 #include "quota/app_tally.h"

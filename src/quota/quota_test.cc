@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/run_to_end.h"
+#include "base/async/run_to_end.h"
 
 namespace clawdforge {
 namespace {

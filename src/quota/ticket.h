@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "quota/agent_breaker.h"
 #include "quota/app_tally.h"
 #include "quota/pool.h"

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "agent/core/one_shot_agent.h"
-#include "base/async.h"
-#include "base/signal.h"
-#include "base/timer.h"
+#include "base/async/async.h"
+#include "base/async/signal.h"
+#include "base/async/timer.h"
 #include "model/app.h"
 #include "quota/ticket.h"
 #include "runs/run_request.h"

@@ -8,7 +8,7 @@
 
 #include "agent/core/agent_catalog.h"
 #include "agent/core/agent_starter.h"
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "ledger/rows/run_rows.h"

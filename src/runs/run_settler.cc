@@ -3,8 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "base/async_tokens.h"
-#include "base/timer.h"
+#include "base/async/async_tokens.h"
+#include "base/async/timer.h"
 
 namespace clawdforge {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 
-#include "base/async.h"
-#include "base/metrics.h"
-#include "base/task_group.h"
+#include "base/async/async.h"
+#include "base/async/task_group.h"
+#include "base/telemetry/metrics.h"
 #include "ledger/rows/run_rows.h"
 
 namespace clawdforge {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "base/run_to_end.h"
-#include "ledger/rows/ledger.h"
+#include "base/async/run_to_end.h"
+#include "ledger/ledger.h"
 
 namespace clawdforge {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/hang_up_subscription.h"
+#include "base/async/hang_up_subscription.h"
 
 namespace clawdforge {
 namespace {

@@ -9,11 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "base/async.h"
-#include "base/hang_up.h"
+#include "base/async/async.h"
+#include "base/async/hang_up.h"
+#include "base/async/task_group.h"
 #include "base/ids.h"
-#include "base/metrics.h"
-#include "base/task_group.h"
+#include "base/telemetry/metrics.h"
 #include "quota/quota.h"
 #include "runs/live_run.h"
 #include "runs/run_execution.h"

@@ -1,6 +1,6 @@
 // The agent's seat in each of its states: what happens there when the agent fails, when the
 // session is closed and when the gateway ends; and who gets a slot when there are too few.
-#include "sessions/agent_seat.h"
+#include "sessions/live/agent_seat.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

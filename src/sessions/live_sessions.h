@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
-#include "base/async.h"
-#include "base/task_group.h"
-#include "sessions/feeds.h"
-#include "sessions/live_session.h"
-#include "sessions/session_dependencies.h"
+#include "base/async/async.h"
+#include "base/async/task_group.h"
+#include "sessions/journal/feeds.h"
+#include "sessions/live/live_session.h"
+#include "sessions/live/session_dependencies.h"
 
 namespace clawdforge {
 

@@ -12,7 +12,7 @@
 
 #include "agent/core/agent_starter.h"
 #include "agent/core/session_agent.h"
-#include "base/signal.h"
+#include "base/async/signal.h"
 
 namespace clawdforge {
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/async_tokens.h"
-#include "base/timer.h"
+#include "base/async/async_tokens.h"
+#include "base/async/timer.h"
 
 namespace clawdforge {
 namespace {

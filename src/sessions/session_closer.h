@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/clock.h"
-#include "sessions/feeds.h"
+#include "sessions/journal/feeds.h"
+#include "sessions/live/session_dependencies.h"
 #include "sessions/live_sessions.h"
-#include "sessions/session_dependencies.h"
 
 namespace clawdforge {
 

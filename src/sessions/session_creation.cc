@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "base/hang_up_subscription.h"
-#include "base/timer.h"
+#include "base/async/hang_up_subscription.h"
+#include "base/async/timer.h"
 #include "json/json_members.h"
-#include "sessions/session_refusals.h"
+#include "sessions/live/session_refusals.h"
 #include "sessions/sessions.h"
 
 namespace clawdforge {

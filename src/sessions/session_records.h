@@ -8,7 +8,7 @@
 #include <string>
 
 #include "model/session.h"
-#include "sessions/event_reader.h"
+#include "sessions/journal/event_reader.h"
 
 namespace clawdforge {
 

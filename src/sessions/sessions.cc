@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/hang_up_subscription.h"
-#include "sessions/session_refusals.h"
+#include "base/async/hang_up_subscription.h"
+#include "sessions/live/session_refusals.h"
 
 namespace clawdforge {
 

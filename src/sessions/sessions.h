@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "base/async.h"
-#include "base/hang_up.h"
-#include "sessions/feeds.h"
+#include "base/async/async.h"
+#include "base/async/hang_up.h"
+#include "sessions/journal/feeds.h"
+#include "sessions/live/session_dependencies.h"
+#include "sessions/live/turn.h"
 #include "sessions/live_sessions.h"
 #include "sessions/session_closer.h"
-#include "sessions/session_dependencies.h"
 #include "sessions/session_records.h"
-#include "sessions/turn.h"
 
 namespace clawdforge {
 

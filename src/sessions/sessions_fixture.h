@@ -12,8 +12,8 @@
 #include <set>
 #include <string>
 
-#include "base/run_to_end.h"
-#include "ledger/core/ledger_fixture.h"
+#include "base/async/run_to_end.h"
+#include "ledger/ledger_fixture.h"
 #include "quota/quota.h"
 #include "sessions/scripted_agent_fixture.h"
 #include "sessions/sessions.h"

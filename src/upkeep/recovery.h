@@ -4,7 +4,7 @@
 // are killed in between, the next start finds the marks and does it again.
 #pragma once
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "upkeep/recovery_dependencies.h"
 
 namespace clawdforge {

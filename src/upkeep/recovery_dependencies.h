@@ -4,11 +4,11 @@
 #include <chrono>
 #include <string>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/metrics.h"
-#include "ledger/rows/ledger.h"
+#include "base/telemetry/log.h"
+#include "base/telemetry/metrics.h"
+#include "ledger/ledger.h"
 #include "storage/work/run_dirs.h"
 #include "storage/work/session_dirs.h"
 #include "storage/work/upload_files.h"

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "upkeep/recovery_dependencies.h"
 
 namespace clawdforge {

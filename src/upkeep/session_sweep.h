@@ -6,10 +6,10 @@
 #include <chrono>
 #include <cstdint>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/clock.h"
-#include "ledger/rows/journal_rows.h"
-#include "ledger/rows/session_rows.h"
+#include "ledger/sessions/journal_rows.h"
+#include "ledger/sessions/session_rows.h"
 #include "sessions/sessions.h"
 #include "storage/work/session_dirs.h"
 #include "upkeep/sweeper.h"

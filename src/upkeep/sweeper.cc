@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 
 namespace clawdforge {
 namespace {

@@ -11,12 +11,12 @@
 #include <optional>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
+#include "base/async/signal.h"
+#include "base/async/timer.h"
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/metrics.h"
-#include "base/signal.h"
-#include "base/timer.h"
+#include "base/telemetry/log.h"
+#include "base/telemetry/metrics.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/run_rows.h"
 #include "ledger/rows/upload_rows.h"

@@ -4,7 +4,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 
-#include "base/task_group.h"
+#include "base/async/task_group.h"
 #include "upkeep/uploads_fixture.h"
 
 namespace clawdforge {

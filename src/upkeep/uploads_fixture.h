@@ -11,8 +11,8 @@
 #include <set>
 #include <string>
 
-#include "base/run_to_end.h"
-#include "ledger/rows/ledger.h"
+#include "base/async/run_to_end.h"
+#include "ledger/ledger.h"
 #include "storage/work/upload_files.h"
 
 namespace clawdforge {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 
 namespace clawdforge {
 namespace {

@@ -8,11 +8,11 @@
 #include <functional>
 #include <string>
 
-#include "base/async.h"
+#include "base/async/async.h"
+#include "base/async/timer.h"
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/timer.h"
-#include "ledger/rows/ledger.h"
+#include "base/telemetry/log.h"
+#include "ledger/ledger.h"
 #include "quota/apps.h"
 
 namespace clawdforge {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "ledger/rows/upload_rows.h"

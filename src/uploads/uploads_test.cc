@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "ledger/core/ledger_fixture.h"
+#include "ledger/ledger_fixture.h"
 #include "storage/disk/workspace_fixture.h"
 
 namespace clawdforge {

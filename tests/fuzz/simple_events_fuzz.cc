@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "agent/acp/acp_message.h"
-#include "api/native/simple_events.h"
+#include "api/shapes/simple_events.h"
 #include "json/json_parse.h"
 
 using namespace clawdforge;

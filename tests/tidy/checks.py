@@ -7,6 +7,8 @@ HEADER_LINES_MAX = 200
 SOURCE_LINES_MAX = 600
 TEST_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
+ROOM_LINES_MAX = 2500
+ROOM_FILES_MAX = 20
 BEAST_FILES_MAX = 4
 
 ROOT_FILES = {"CMakeLists.txt", "CMakePresets.json", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
@@ -16,11 +18,14 @@ TEXT_SUFFIXES = {".h", ".cc", ".in", ".py", ".md", ".yaml", ".yml", ".sql", ".cm
                  ".txt", ".toml", ".sh", ""}
 MAIN_MAY_INCLUDE = {"base", "process/host", "agent/demo", "offline", "daemon", "cli"}
 # What the tests of a room use beyond what the room itself may: fixtures, and the real thing below.
-TESTS_MAY_INCLUDE = {"api/core": {"api/admin", "api/native", "http/server", "agent/core"},
-                     "api/native": {"agent/core"}, "client": {"http/server"},
-                     "ledger/core": {"ledger/rows", "ledger/sqlite"},
-                     "ledger/sqlite": {"ledger/rows"}, "sessions": {"ledger/core"},
-                     "uploads": {"ledger/core", "storage/disk"}}
+TESTS_MAY_INCLUDE = {
+    "agent/demo": {"agent/claude"},
+    "api/core": {"api/admin", "api/native", "http/server", "agent/core", "ledger"},
+    "api/native": {"agent/core", "ledger"}, "api/shapes": {"transcript"},
+    "client": {"http/server"}, "ledger/core": {"ledger"}, "ledger/sqlite": {"ledger"},
+    "ledger/rows": {"ledger"}, "offline": {"ledger"}, "quota": {"ledger"}, "runs": {"ledger"},
+    "sessions": {"agent/core", "ledger", "quota"}, "sessions/journal": {"ledger"},
+    "uploads": {"ledger", "storage/disk"}}
 COMPILED_ALONE = {"launcher"}  # rooms whose sources are not compiled together
 ROOM = r"[a-z_]+(?:/[a-z_]+)?"
 
@@ -78,6 +83,10 @@ def room_table(text):
     return table
 
 
+def includes_of(path):
+    return re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.M)
+
+
 def wrong_includes(root):
     page = root / "docs" / "architecture.md"
     table = room_table(page.read_text()) if page.exists() else {}
@@ -94,7 +103,7 @@ def wrong_includes(root):
         if is_test(place):  # may use the real thing behind an interface that it may see
             rooms = rooms | {header.rpartition("/")[0] for header in headers}
             rooms = rooms | TESTS_MAY_INCLUDE.get(room, set())
-        for included in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.M):
+        for included in includes_of(path):
             if "/" not in included:
                 found.append(f'{place}: "{included}" does not name its room')
             elif included.rpartition("/")[0] not in rooms and included not in headers:
@@ -102,7 +111,80 @@ def wrong_includes(root):
     return found
 
 
+def seen_through(start, includes):
+    """Every header that a file sees, with the header that shows it to the file."""
+    shown_by, waiting = {}, [start]
+    while waiting:
+        place = waiting.pop()
+        for header in includes.get(place, []):
+            if header not in shown_by:
+                shown_by[header] = place
+                waiting.append(header)
+    return shown_by
+
+
+def never_table(text):
+    """From the same table: for each room the rooms that its last cell rules out."""
+    rooms = set(room_table(text))
+    table = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) == 3 and set(re.findall(ROOM, cells[0])) & rooms:
+            for name in re.findall(ROOM, cells[0]):
+                table[name] = set(re.findall(ROOM, cells[2])) & rooms
+    return table
+
+
+def wrong_sights(root):
+    """What the table rules out for a room is not even seen through the headers it includes."""
+    page = root / "docs" / "architecture.md"
+    never = never_table(page.read_text()) if page.exists() else {}
+    includes = {path.relative_to(root / "src").as_posix(): includes_of(path)
+                for path in sources(root)}
+    found = []
+    for place in includes:
+        forbidden = never.get(place.rpartition("/")[0], set())
+        if is_test(root / "src" / place):
+            continue
+        for header, shown_by in sorted(seen_through(place, includes).items()):
+            if header.rpartition("/")[0] in forbidden:
+                found.append(f"src/{place}: sees {header} through {shown_by}")
+    return found
+
+
+def include_graph(root):
+    """For each room the rooms that its sources include, as lines to print."""
+    arrows = {}
+    for path in sources(root):
+        room = room_of(root, path)
+        if room is not None and not is_test(path.relative_to(root)):
+            arrows.setdefault(room, set()).update(
+                header.rpartition("/")[0] for header in includes_of(path))
+    return [f"{room} -> {', '.join(sorted(seen - {room, ''})) or '-'}"
+            for room, seen in sorted(arrows.items())]
+
+
 # Sizes
+
+def files_of_rooms(root):
+    """For each room its files apart from tests."""
+    rooms = {}
+    for path in sources(root):
+        if room_of(root, path) is not None and not is_test(path.relative_to(root)):
+            rooms.setdefault(room_of(root, path), []).append(path)
+    return rooms
+
+
+def large_rooms(root):
+    found = []
+    for room, files in sorted(files_of_rooms(root).items()):
+        lines = sum(len(path.read_text().splitlines()) for path in files)
+        if len(files) > ROOM_FILES_MAX:
+            found.append(f"src/{room}: {len(files)} files, at most {ROOM_FILES_MAX}")
+        if lines > ROOM_LINES_MAX:
+            found.append(f"src/{room}: {lines} lines, at most {ROOM_LINES_MAX}")
+    return found
+
 
 def long_files(root):
     found = []
@@ -218,6 +300,38 @@ def banned_words(root):
                 word = re.search(pattern, line)
                 if word and applies(relative, room):
                     found.append(f"{relative}:{number}: {word.group().strip()}: {instead}")
+    return found
+
+
+def retired(root):
+    """The words in the first column of the glossary's table `| retired | say instead |`."""
+    page = root / "docs" / "glossary.md"
+    lines = page.read_text().splitlines() if page.exists() else []
+    heads = [i for i, line in enumerate(lines) if re.match(r"\|\s*retired\s*\|", line)]
+    words = []
+    for head in heads:
+        for line in lines[head + 2:]:
+            if not line.startswith("|"):
+                break
+            words += re.findall(r"`([^`]+)`", line.split("|")[1])
+    return words
+
+
+def retired_words(root):
+    """No source and no page has a word that the glossary has retired; the changes of the past,
+    which CHANGELOG and the decisions tell, are told in the words of their time."""
+    words = retired(root)
+    if not words:
+        return []
+    pattern = re.compile(r"(?<!\w)(?:" + "|".join(re.escape(word) for word in words) + r")(?!\w)")
+    pages = [page for page in documents(root) if page.name not in ("CHANGELOG.md", "glossary.md")
+             and page.parent.name != "adr"]
+    found = []
+    for path in sources(root) + pages:
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if word := pattern.search(line):
+                found.append(f"{path.relative_to(root)}:{number}: {word.group()} is retired: see "
+                             "docs/glossary.md")
     return found
 
 
@@ -367,6 +481,7 @@ def undocumented_codes(root):
                     for code in sorted(promised & CODES_UNSEEN)]
 
 
-CHECKS = [wrong_includes, long_files, long_functions, names_twice, banned_words, beast_everywhere,
+CHECKS = [wrong_includes, wrong_sights, long_files, long_functions, large_rooms, names_twice,
+          banned_words, retired_words, beast_everywhere,
           foreign_places, dead_paths, titles, undocumented_errors, undocumented_limits,
           undocumented_codes]

@@ -1,7 +1,10 @@
 """The tree keeps its own rules; and every rule is shown to be able to fail."""
+import concurrent.futures
+import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -76,6 +79,9 @@ GOOD = {
     "docs/architecture.md": ARCHITECTURE,
     "docs/openapi.yaml": OPENAPI,
     "docs/operations.md": "# Operations\n\n`CLAWDFORGE_MAX_RUNS`; a name has at most `kNameMax`.\n",
+    "docs/glossary.md": "# Glossary\n\n| retired | say instead |\n| --- | --- |\n"
+                        "| `Door`, `sees off` | gate |\n\nA Door.\n",
+    "docs/adr/0001-door.md": "# A Door\n",
     "README.md": "# It\n\nSee `docs/architecture.md`, [it](docs/operations.md), `src/*/*.h`.\n",
     "src/base/result.h": RESULT,
     "src/base/task_group.cc": "// the only place that says detached\n",
@@ -142,6 +148,37 @@ def test_a_compiler_that_cannot_build_it_is_refused(compiler, reason, tmp_path):
     assert done.returncode != 0 and f"{reason}, so clawdforge cannot be built with it" in said, said
 
 
+def compiler_call(build):
+    """How the program's sources are compiled in a build folder, without the source."""
+    units = json.loads((build / "compile_commands.json").read_text())
+    words = shlex.split(next(unit["command"] for unit in units
+                             if "/room_base.dir/" in unit["command"] and "-include-pch" in unit["command"]))
+    words = words[words.index(next(word for word in words if "clang++" in word or "g++" in word)):]
+    return words[:words.index("-o")] + ["-fsyntax-only", "-x", "c++", "-"]
+
+
+def errors_of(header, call, build):
+    done = subprocess.run(call, cwd=build, text=True, capture_output=True, timeout=300,
+                          input=f'#include "{header}"\n')
+    return "" if done.returncode == 0 else f"{header}:\n{done.stderr[:2000]}"
+
+
+@pytest.mark.timeout(1200)
+def test_each_header_compiles_alone():
+    """Several sources are compiled together, so a header that leans on another goes unnoticed."""
+    build = PROGRAM.parent
+    if not (build / "compile_commands.json").exists() and "CLAWDFORGE_BIN" not in os.environ:
+        pytest.skip("the program is not built")
+    call = compiler_call(build)
+    headers = [path.relative_to(REPO / "src").as_posix() for path in checks.sources(REPO)
+               if path.suffix == ".h" and not checks.is_test(path.relative_to(REPO))]
+    assert errors_of("base/no_such_header.h", call, build)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        errors = [said for said in pool.map(lambda header: errors_of(header, call, build), headers)
+                  if said]
+    assert not errors, "\n".join(errors)
+
+
 # The checks
 
 @pytest.mark.parametrize("check", checks.CHECKS, ids=lambda check: check.__name__)
@@ -174,6 +211,12 @@ def body(lines):
     (checks.names_twice, "src/forge/x.cc", local("int twice(int a) {", "}"), "twice is in limits.cc"),
     (checks.wrong_includes, "src/attic/x.cc", "\n", "attic"),
     (checks.wrong_includes, "docs/architecture.md", "# No table\n", "no single table"),
+    (checks.wrong_sights, "src/forge/apps.h", '#include "process/child.h"\n',
+     "src/api/routes.cc: sees process/child.h through forge/apps.h"),
+    (checks.large_rooms, "src/base/x.cc", "\n" * 2500, "src/base: "),
+    (checks.retired_words, "src/base/x.cc", "// The Door is shut.\n", "x.cc:1"),
+    (checks.retired_words, "src/base/x_test.cc", "int x;  // it sees off\n", "x_test.cc:1"),
+    (checks.retired_words, "docs/x.md", "# X\n\nThe Door.\n", "x.md:3"),
     (checks.long_files, "src/base/x.h", "\n" * 201, "201 lines"),
     (checks.long_files, "src/base/x.cc", "\n" * 601, "601 lines"),
     (checks.long_files, "src/base/x_test.cc", "\n" * 801, "801 lines"),
@@ -248,6 +291,18 @@ def test_a_check_finds(tree, check, name, text, finding):
 ], ids=name_of)
 def test_a_check_leaves_alone(tree, check, name, text):
     assert check(tree({name: text})) == []
+
+
+def test_a_room_of_more_than_twenty_files_is_found(tree):
+    files = {f"src/cli/x{i}.cc": "" for i in range(20)} | {"src/cli/x_test.cc": ""}
+    assert checks.large_rooms(tree(files)) == []
+    assert checks.large_rooms(tree({"src/cli/one_more.h": ""})) == ["src/cli: 21 files, at most 20"]
+
+
+def test_the_include_graph(capsys):
+    """What docs/architecture.md allows, as it is used: printed for whoever asks with -s."""
+    with capsys.disabled():
+        print("", *checks.include_graph(REPO), sep="\n")
 
 
 def test_a_fifth_file_with_beast_is_one_too_many(tree):

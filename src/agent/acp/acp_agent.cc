@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "agent/failure/agent_failure.h"
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 
 namespace clawdforge {
 

@@ -1,9 +1,9 @@
 #include "agent/acp/acp_agent.h"
 
 #include "agent/acp/acp_fixture.h"
-#include "base/async_tokens.h"
-#include "base/task_group.h"
-#include "base/timer.h"
+#include "base/async/async_tokens.h"
+#include "base/async/task_group.h"
+#include "base/async/timer.h"
 
 namespace clawdforge {
 namespace {

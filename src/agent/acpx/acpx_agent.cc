@@ -6,7 +6,7 @@
 
 #include "agent/acpx/acpx_failure.h"
 #include "agent/failure/agent_failure.h"
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 
 namespace clawdforge {
 

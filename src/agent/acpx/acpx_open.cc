@@ -7,7 +7,7 @@
 #include "agent/acpx/acpx_agent.h"
 #include "agent/acpx/acpx_failure.h"
 #include "agent/failure/agent_failure.h"
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 
 namespace clawdforge {
 

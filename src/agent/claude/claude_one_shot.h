@@ -11,8 +11,8 @@
 
 #include "agent/core/agent_setup.h"
 #include "agent/core/agent_starter.h"
-#include "base/signal.h"
-#include "base/task_group.h"
+#include "base/async/signal.h"
+#include "base/async/task_group.h"
 #include "process/tree/child.h"
 
 namespace clawdforge {

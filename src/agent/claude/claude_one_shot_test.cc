@@ -4,7 +4,7 @@
 
 #include "agent/core/agent_fixture.h"
 #include "agent/core/process_starter.h"
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 
 namespace clawdforge {
 namespace {

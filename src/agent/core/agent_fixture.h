@@ -13,9 +13,9 @@
 #include <string>
 
 #include "agent/core/agent_starter.h"
-#include "base/log.h"
-#include "base/metrics.h"
-#include "base/run_to_end.h"
+#include "base/async/run_to_end.h"
+#include "base/telemetry/log.h"
+#include "base/telemetry/metrics.h"
 #include "process/tree/spawner.h"
 
 namespace clawdforge {

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "agent/core/agent_setup.h"
+#include "base/async/signal.h"
+#include "base/async/task_group.h"
+#include "base/async/timer.h"
 #include "base/clock.h"
-#include "base/metrics.h"
-#include "base/signal.h"
-#include "base/task_group.h"
-#include "base/timer.h"
+#include "base/telemetry/metrics.h"
 #include "model/agent.h"
 #include "process/tree/child.h"
 

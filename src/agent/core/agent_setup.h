@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/metrics.h"
+#include "base/telemetry/metrics.h"
 #include "model/agent.h"
 #include "model/run.h"
 

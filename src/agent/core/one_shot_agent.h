@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/result.h"
 #include "model/run.h"
 

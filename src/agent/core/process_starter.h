@@ -15,7 +15,7 @@
 #include "agent/core/agent_environment.h"
 #include "agent/core/agent_setup.h"
 #include "agent/core/agent_starter.h"
-#include "base/log.h"
+#include "base/telemetry/log.h"
 
 namespace clawdforge {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "agent/failure/masking.h"
-#include "base/async_tokens.h"
-#include "base/task_group.h"
+#include "base/async/async_tokens.h"
+#include "base/async/task_group.h"
 
 namespace clawdforge {
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 
-#include "base/async.h"
-#include "base/timer.h"
+#include "base/async/async.h"
+#include "base/async/timer.h"
 #include "model/program.h"
 #include "process/tree/spawner.h"
 

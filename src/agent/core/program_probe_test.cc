@@ -1,8 +1,8 @@
 #include "agent/core/program_probe.h"
 
 #include "agent/core/agent_fixture.h"
-#include "base/async_tokens.h"
-#include "base/task_group.h"
+#include "base/async/async_tokens.h"
+#include "base/async/task_group.h"
 
 namespace clawdforge {
 namespace {

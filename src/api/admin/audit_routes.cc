@@ -2,7 +2,7 @@
 
 #include "api/core/problem.h"
 #include "api/core/query.h"
-#include "api/core/session_state.h"
+#include "api/shapes/session_state.h"
 #include "json/json_members.h"
 
 namespace clawdforge {

@@ -4,7 +4,7 @@
 #include "api/core/endpoint.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/run_rows.h"
-#include "ledger/rows/session_rows.h"
+#include "ledger/sessions/session_rows.h"
 #include "sessions/sessions.h"
 
 namespace clawdforge {

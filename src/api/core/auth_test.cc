@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/run_to_end.h"
-#include "ledger/rows/ledger.h"
+#include "base/async/run_to_end.h"
+#include "ledger/ledger.h"
 
 namespace clawdforge {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/core/caller.h"
-#include "base/async.h"
+#include "base/async/async.h"
 #include "http/message/request.h"
 #include "http/message/response.h"
 

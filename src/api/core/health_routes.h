@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "api/core/endpoint.h"
-#include "base/metrics.h"
+#include "base/telemetry/metrics.h"
 #include "model/program.h"
 
 namespace clawdforge {

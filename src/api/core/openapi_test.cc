@@ -19,9 +19,9 @@
 #include "api/native/permission_routes.h"
 #include "api/native/run_routes.h"
 #include "api/native/session_routes.h"
-#include "base/run_to_end.h"
+#include "base/async/run_to_end.h"
 #include "http/message/router.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/ledger.h"
 
 namespace clawdforge {
 namespace json = boost::json;

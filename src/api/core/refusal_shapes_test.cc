@@ -5,7 +5,7 @@
 #include "api/core/api.h"
 #include "api/core/problem.h"
 #include "http/server/server_fixture.h"
-#include "ledger/rows/ledger.h"
+#include "ledger/ledger.h"
 
 namespace clawdforge {
 namespace {

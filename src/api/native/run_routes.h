@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "api/core/endpoint.h"
-#include "base/compute_worker.h"
+#include "base/async/compute_worker.h"
 #include "base/result.h"
 #include "runs/runs.h"
 

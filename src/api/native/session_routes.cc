@@ -1,10 +1,10 @@
 #include "api/native/session_routes.h"
 
 #include "api/core/problem.h"
-#include "api/core/session_state.h"
 #include "api/native/event_routes.h"
-#include "api/native/native_events.h"
-#include "api/native/session_answers.h"
+#include "api/shapes/native_events.h"
+#include "api/shapes/session_answers.h"
+#include "api/shapes/session_state.h"
 
 namespace clawdforge {
 namespace {

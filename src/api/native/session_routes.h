@@ -3,8 +3,8 @@
 
 #include "api/core/endpoint.h"
 #include "api/native/session_requests.h"
-#include "base/compute_worker.h"
-#include "ledger/rows/session_rows.h"
+#include "base/async/compute_worker.h"
+#include "ledger/sessions/session_rows.h"
 #include "quota/apps.h"
 #include "quota/quota.h"
 #include "sessions/sessions.h"

@@ -10,8 +10,8 @@
 #include "agent/core/no_agents_fixture.h"
 #include "api/native/event_routes.h"
 #include "api/native/permission_routes.h"
-#include "base/run_to_end.h"
-#include "ledger/rows/ledger.h"
+#include "base/async/run_to_end.h"
+#include "ledger/ledger.h"
 
 namespace clawdforge {
 namespace {

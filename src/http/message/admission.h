@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "http/message/request.h"
 #include "http/message/response.h"
 #include "http/message/router.h"

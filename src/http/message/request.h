@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/async.h"
-#include "base/hang_up.h"
+#include "base/async/async.h"
+#include "base/async/hang_up.h"
 #include "base/net.h"
 #include "base/text.h"
 

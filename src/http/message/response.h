@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 
 namespace clawdforge {
 

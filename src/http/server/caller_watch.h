@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
-#include "base/async.h"
-#include "base/hang_up.h"
-#include "base/signal.h"
+#include "base/async/async.h"
+#include "base/async/hang_up.h"
+#include "base/async/signal.h"
 
 namespace clawdforge {
 

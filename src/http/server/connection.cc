@@ -9,7 +9,7 @@
 #include <exception>
 #include <type_traits>
 
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 #include "base/free_memory.h"
 #include "base/refusals.h"
 #include "http/server/caller_watch.h"

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "base/async.h"
-#include "base/log.h"
+#include "base/async/async.h"
+#include "base/telemetry/log.h"
 #include "http/server/exchange.h"
 #include "http/server/request_metrics.h"
 #include "http/server/server.h"

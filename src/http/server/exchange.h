@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "base/log.h"
 #include "base/net.h"
+#include "base/telemetry/log.h"
 #include "http/message/refusal.h"
 #include "http/message/request_parser.h"
 #include "http/message/response.h"

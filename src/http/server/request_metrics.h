@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/metrics.h"
+#include "base/telemetry/metrics.h"
 #include "http/message/router.h"
 
 namespace clawdforge {

@@ -8,9 +8,9 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
 
-#include "base/async_tokens.h"
-#include "base/task_group.h"
-#include "base/timer.h"
+#include "base/async/async_tokens.h"
+#include "base/async/task_group.h"
+#include "base/async/timer.h"
 #include "http/server/connection.h"
 
 namespace clawdforge {

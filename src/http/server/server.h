@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "base/async.h"
-#include "base/log.h"
-#include "base/metrics.h"
+#include "base/async/async.h"
+#include "base/telemetry/log.h"
+#include "base/telemetry/metrics.h"
 #include "http/message/admission.h"
 #include "http/message/refusal.h"
 #include "http/message/request_parser.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "base/async_tokens.h"
-#include "base/run_to_end.h"
+#include "base/async/async_tokens.h"
+#include "base/async/run_to_end.h"
 #include "http/server/server.h"
 
 namespace clawdforge {

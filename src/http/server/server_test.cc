@@ -9,9 +9,9 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
-#include "base/async_tokens.h"
-#include "base/run_to_end.h"
-#include "base/timer.h"
+#include "base/async/async_tokens.h"
+#include "base/async/run_to_end.h"
+#include "base/async/timer.h"
 
 namespace clawdforge {
 namespace asio = boost::asio;

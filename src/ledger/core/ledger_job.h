@@ -11,9 +11,9 @@
 #include <optional>
 #include <utility>
 
-#include "base/async.h"
+#include "base/async/async.h"
+#include "base/async/worker_job.h"
 #include "base/refusals.h"
-#include "base/worker_job.h"
 #include "ledger/core/sql_driver.h"
 
 namespace clawdforge {

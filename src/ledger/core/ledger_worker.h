@@ -24,9 +24,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.h"
-#include "base/metrics.h"
-#include "base/worker_thread.h"
+#include "base/async/worker_thread.h"
+#include "base/telemetry/log.h"
+#include "base/telemetry/metrics.h"
 #include "ledger/core/ledger_job.h"
 
 namespace clawdforge {

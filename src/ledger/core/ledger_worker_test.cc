@@ -3,7 +3,7 @@
 #include <semaphore>
 #include <stdexcept>
 
-#include "ledger/core/ledger_fixture.h"
+#include "ledger/ledger_fixture.h"
 
 namespace clawdforge {
 namespace {

@@ -1,11 +1,11 @@
 // The rows of apps, each with the digest of its token. What every call promises, and which
-// errors each may give: ledger/rows/ledger.h.
+// errors each may give: ledger/ledger.h.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "ledger/core/ledger_records.h"
 #include "ledger/core/ledger_worker.h"
 

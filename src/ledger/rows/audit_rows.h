@@ -1,12 +1,12 @@
 // The audit: one row for each thing of note that happened to a session. Its rows outlive the
 // session's own. What every call promises, and which errors each may give:
-// ledger/rows/ledger.h.
+// ledger/ledger.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "ledger/core/ledger_records.h"
 #include "ledger/core/ledger_worker.h"
 

@@ -1,5 +1,5 @@
 // The rows of gateway processes: one for each life. What every call promises, and which
-// errors each may give: ledger/rows/ledger.h.
+// errors each may give: ledger/ledger.h.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/clock.h"
 #include "ledger/core/ledger_worker.h"
 

@@ -1,5 +1,5 @@
 // Whose rows they are, and what becomes of what is written again.
-#include "ledger/rows/ledger_contract_fixture.h"
+#include "ledger/ledger_contract_fixture.h"
 
 namespace clawdforge {
 namespace {

@@ -1,5 +1,5 @@
 // The rows of runs. What every call promises, and which errors each may give:
-// ledger/rows/ledger.h.
+// ledger/ledger.h.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "ledger/core/ledger_records.h"
 #include "ledger/core/ledger_worker.h"
 

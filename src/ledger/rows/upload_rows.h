@@ -1,12 +1,12 @@
 // The rows of uploads. What every call promises, and which errors each may give:
-// ledger/rows/ledger.h.
+// ledger/ledger.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "ledger/core/ledger_worker.h"
 #include "model/upload.h"
 

@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "ledger/core/ledger_fixture.h"
+#include "ledger/ledger_fixture.h"
 
 namespace clawdforge {
 namespace {

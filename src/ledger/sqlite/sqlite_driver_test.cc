@@ -1,7 +1,7 @@
 #include "ledger/sqlite/sqlite_driver.h"
 
-#include "ledger/core/ledger_fixture.h"
 #include "ledger/core/migrations.h"
+#include "ledger/ledger_fixture.h"
 
 namespace clawdforge {
 namespace {

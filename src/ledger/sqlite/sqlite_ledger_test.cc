@@ -9,8 +9,8 @@
 #include <fstream>
 #include <set>
 
-#include "ledger/core/ledger_fixture.h"
 #include "ledger/core/schema_files.h"
+#include "ledger/ledger_fixture.h"
 
 namespace clawdforge {
 namespace {

@@ -1,7 +1,7 @@
 // What other programs see of sessions in the SQLite file, and what they may do to them there.
 #include <set>
 
-#include "ledger/core/ledger_fixture.h"
+#include "ledger/ledger_fixture.h"
 
 namespace clawdforge {
 namespace {

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
 #include "process/tree/child_parts.h"
 #include "process/tree/proc_entry.h"
 

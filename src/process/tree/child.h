@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "process/tree/exit_status.h"
 
 namespace clawdforge {

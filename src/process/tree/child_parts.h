@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "base/signal.h"
+#include "base/async/signal.h"
 #include "process/tree/child.h"
 #include "process/tree/launch.h"
 

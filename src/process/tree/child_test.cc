@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/task_group.h"
+#include "base/async/task_group.h"
 #include "process/tree/process_fixture.h"
 
 namespace clawdforge {

@@ -9,9 +9,9 @@
 #include <map>
 #include <optional>
 
-#include "base/async_tokens.h"
+#include "base/async/async_tokens.h"
+#include "base/async/timer.h"
 #include "base/descriptor.h"
-#include "base/timer.h"
 #include "process/tree/proc_entry.h"
 
 extern "C" {  // which this header of glibc 2.36 forgets

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "process/tree/child.h"
 
 namespace clawdforge {

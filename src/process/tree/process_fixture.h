@@ -17,9 +17,9 @@
 #include <iterator>
 #include <variant>
 
+#include "base/async/run_to_end.h"
+#include "base/async/timer.h"
 #include "base/descriptor.h"
-#include "base/run_to_end.h"
-#include "base/timer.h"
 #include "process/tree/spawner.h"
 
 extern char** environ;

@@ -10,9 +10,9 @@
 #include <cstring>
 #include <set>
 
-#include "base/async_tokens.h"
-#include "base/task_group.h"
-#include "base/timer.h"
+#include "base/async/async_tokens.h"
+#include "base/async/task_group.h"
+#include "base/async/timer.h"
 #include "process/tree/child_parts.h"
 #include "process/tree/launch.h"
 #include "process/tree/launcher_file.h"

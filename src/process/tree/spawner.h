@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "base/async.h"
-#include "base/log.h"
+#include "base/async/async.h"
+#include "base/telemetry/log.h"
 #include "process/tree/child.h"
 
 namespace clawdforge {

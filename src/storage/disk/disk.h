@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstddef>
 
-#include "base/worker.h"
+#include "base/async/worker.h"
 
 namespace clawdforge {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/run_to_end.h"
+#include "base/async/run_to_end.h"
 
 namespace clawdforge {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/descriptor.h"
-#include "base/log.h"
 #include "base/result.h"
+#include "base/telemetry/log.h"
 #include "storage/disk/unremoved.h"
 
 namespace clawdforge {

@@ -13,9 +13,9 @@
 #include <set>
 #include <string>
 
+#include "base/async/run_to_end.h"
 #include "base/descriptor.h"
-#include "base/log.h"
-#include "base/run_to_end.h"
+#include "base/telemetry/log.h"
 #include "storage/disk/disk.h"
 #include "storage/disk/tree.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "storage/disk/disk.h"
 
 namespace clawdforge {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <set>
 
-#include "base/run_to_end.h"
+#include "base/async/run_to_end.h"
 #include "base/secret.h"
 
 namespace clawdforge {

@@ -7,8 +7,8 @@
 #include <set>
 #include <string>
 
-#include "base/async.h"
-#include "base/log.h"
+#include "base/async/async.h"
+#include "base/telemetry/log.h"
 #include "storage/disk/disk.h"
 #include "storage/disk/named_dirs.h"
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/telemetry/log.h"
 #include "storage/disk/disk.h"
 #include "storage/disk/named_dirs.h"
 #include "storage/work/attachments.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/async.h"
+#include "base/async/async.h"
 #include "base/secret.h"
 #include "storage/disk/disk.h"
 #include "storage/disk/unremoved.h"

@@ -1,0 +1,178 @@
+#include "base/async/worker.h"
+
+#include <atomic>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <exception>
+#include <limits>
+#include <new>
+#include <vector>
+
+#include "base/async/worker_job.h"
+#include "base/async/worker_thread.h"
+#include "base/refusals.h"
+
+namespace clawdforge {
+namespace asio = boost::asio;
+
+namespace {
+
+using Work = std::move_only_function<Result<void>()>;
+using Step = std::move_only_function<bool()>;  // true: there is more to do
+
+class WorkerCall final : public WorkerJob {
+ public:
+  using Handler = std::move_only_function<void(Result<void>)>;
+
+  WorkerCall(IoExecutor executor, Work work, Handler handler)
+      : WorkerJob(executor), work_(std::move(work)), handler_(std::move(handler)) {}
+
+  // The worker's thread.
+  Result<void> attempt() {
+    Work work = std::exchange(work_, {});  // all that it holds on to goes here, too
+    try {
+      return work();
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    } catch (const std::exception& thrown) {
+      return fail(Errc::internal, "internal", "The gateway made a mistake; it is in its log.",
+                  thrown.what());
+    }
+  }
+
+  // The io thread. Only the first answer counts; the caller goes on soon.
+  void answer(Result<void> result) {
+    if (!handler_) return;
+    unlink();
+    asio::post(executor(), [handler = std::exchange(handler_, {}),
+                            result = std::move(result)]() mutable { handler(std::move(result)); });
+  }
+
+ private:
+  Work work_;
+  Handler handler_;
+};
+
+}  // namespace
+
+class Worker::Thread {
+ public:
+  using CallPtr = std::shared_ptr<WorkerCall>;
+
+  Thread(IoExecutor executor, Options options)
+      : executor_(executor),
+        options_(options),
+        thread_(std::numeric_limits<std::size_t>::max(), options.stall_max,
+                {.work = [this](std::vector<Step> steps) { run(std::move(steps)); }, .end = {}}) {}
+
+  void begin(CallPtr call);
+  [[nodiscard]] bool put(Step&& step) {
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    if (thread_.put(std::move(step))) return true;
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  void answer_stalled_calls();
+
+  bool is_stalled() const { return is_stalled_; }
+  std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  void stop() { thread_.stop(); }
+
+ private:
+  // All three: the worker's thread.
+  void attempt(const CallPtr& call);
+  void run(std::vector<Step> steps);
+  void run_step(Step& step);
+
+  const IoExecutor executor_;
+  const Options options_;
+  WorkerJobList<WorkerCall> unanswered_;  // io thread
+  bool is_stalled_ = false;               // io thread
+  std::atomic<std::size_t> calls_ = 0;
+  std::atomic<std::size_t> waiting_ = 0;
+  WorkerThread<Step> thread_;  // last: it uses all above
+};
+
+void Worker::Thread::begin(CallPtr call) {
+  if (is_stalled_ && thread_.is_stuck()) return call->answer(options_.busy());
+  if (calls_.fetch_add(1, std::memory_order_relaxed) < options_.calls_max) {
+    unanswered_.push_back(*call);
+    if (put([this, call] {
+          attempt(call);
+          return false;
+        })) {
+      return;
+    }
+  }
+  calls_.fetch_sub(1, std::memory_order_relaxed);
+  call->answer(options_.busy());
+}
+
+void Worker::Thread::attempt(const CallPtr& call) {
+  if (call->take()) {
+    auto result = call->attempt();
+    asio::post(executor_,
+               [call, result = std::move(result)]() mutable { call->answer(std::move(result)); });
+  }
+  calls_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Worker::Thread::answer_stalled_calls() {
+  is_stalled_ = thread_.is_stuck();
+  if (!is_stalled_) return;
+  for (auto next = unanswered_.begin(); next != unanswered_.end();) {
+    WorkerCall& call = *next++;  // its answer takes it out of the list
+    call.answer(call.withdraw() ? options_.busy() : options_.stalled());
+  }
+}
+
+void Worker::Thread::run(std::vector<Step> steps) {
+  for (Step& step : steps) {
+    run_step(step);
+    step = {};  // what it holds on to may be a file to close
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void Worker::Thread::run_step(Step& step) {
+  thread_.begin_step();
+  while (step()) {
+    if (put(std::move(step))) return;
+    // The queue is closed, and the step stays here: it is done to its end.
+    thread_.begin_step();
+  }
+}
+
+Worker::Worker(IoExecutor executor, Options options)
+    : executor_(executor), thread_(std::make_unique<Thread>(executor, options)) {}
+
+Worker::~Worker() = default;
+
+Async<void> Worker::call_for_nothing(Work work) {
+  using Token = asio::use_awaitable_t<IoExecutor>;
+  Token token;
+  return asio::async_initiate<Token, void(Result<void>)>(
+      [this](auto handler, Work to_do) {
+        thread_->begin(
+            std::make_shared<WorkerCall>(executor_, std::move(to_do), std::move(handler)));
+      },
+      token, std::move(work));
+}
+
+void Worker::post(std::move_only_function<void()> work) {
+  post_in_steps([work = std::move(work)]() mutable {
+    work();
+    return false;
+  });
+}
+
+void Worker::post_in_steps(Step step) { static_cast<void>(thread_->put(std::move(step))); }
+
+void Worker::answer_stalled_calls() { thread_->answer_stalled_calls(); }
+bool Worker::is_stalled() const { return thread_->is_stalled(); }
+std::size_t Worker::waiting() const { return thread_->waiting(); }
+
+void Worker::stop() { thread_->stop(); }
+
+}  // namespace clawdforge

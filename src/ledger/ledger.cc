@@ -1,0 +1,58 @@
+#include "ledger/ledger.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+#include "ledger/core/migrations.h"
+
+namespace clawdforge {
+
+Ledger::Ledger(std::unique_ptr<SqlDriver> driver, std::string self, IoExecutor executor,
+               LedgerWorkerOptions options, Log& log, Metrics& metrics)
+    : instance_id(std::move(self)),
+      worker(std::move(driver), executor, options, log, metrics),
+      apps(worker),
+      runs(worker, instance_id),
+      sessions(worker, instance_id),
+      journal(worker, instance_id),
+      audit(worker),
+      uploads(worker),
+      instances(worker, instance_id) {}
+
+Async<std::int64_t> Ledger::foreign_change_mark() {
+  return worker.call<std::int64_t>(Access::read,
+                                   [](SqlDriver& driver) { return driver.change_mark(); });
+}
+
+Result<std::unique_ptr<Ledger>> open_ledger(IoExecutor executor, std::string url, std::string self,
+                                            Log& log, Metrics& metrics, LedgerOptions options) {
+  constexpr std::string_view kSqlite = "sqlite:";
+  if (url.starts_with("postgresql:") || url.starts_with("postgres:")) {
+    return fail(Errc::invalid, "ledger_unsupported",
+                "This build has no PostgreSQL driver yet; use sqlite:PATH for the ledger.");
+  }
+  if (!url.starts_with(kSqlite)) {
+    return fail(Errc::invalid, "ledger_unsupported",
+                "The ledger must be sqlite:PATH or postgresql://….");
+  }
+  const std::string path = url.substr(kSqlite.size());
+  auto driver = SqliteDriver::open(path, options.sqlite);
+  if (!driver) return std::unexpected(std::move(driver.error()));
+  auto migrated = migrate(**driver, kSchemaFiles, path, SystemClock().now());
+  if (!migrated) return std::unexpected(std::move(migrated.error()));
+  if (*migrated > 0) {
+    log.info("the ledger's schema was brought up to date",
+             {{"migrations", std::int64_t{*migrated}}, {"ledger", std::string_view(path)}});
+  }
+  try {
+    return std::make_unique<Ledger>(std::move(*driver), std::move(self), executor, options.worker,
+                                    log, metrics);
+  } catch (const std::system_error& thrown) {
+    return fail(Errc::unavailable, "ledger_unavailable",
+                fmt::format("The ledger's thread cannot be started: {}.", thrown.what()));
+  }
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,231 @@
+// This is on the path of every turn: a few statements by primary key.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "ledger/core/row_values.h"
+#include "ledger/rows/audit_rows.h"
+#include "ledger/rows/instance_rows.h"
+#include "ledger/sessions/journal_rows.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::string_view kStartTurn =
+    "INSERT INTO turns (session_id, turn_index, state, started_at, instance_id) "
+    "VALUES ($1, $2, 'accepted', $3, $4) ON CONFLICT (session_id, turn_index) DO NOTHING";
+constexpr std::string_view kAddBlock =
+    "INSERT INTO journal (session_id, first_event_id, last_event_id, turn_index, at, bytes, "
+    "events) VALUES ($1, $2, $3, $4, $5, $6, $7) "
+    "ON CONFLICT (session_id, first_event_id) DO NOTHING";
+constexpr std::string_view kEndTurn =
+    "UPDATE turns SET state = $3, ended_at = $4, stop_reason = $5, code = $6, input_tokens = $7, "
+    "output_tokens = $8, cache_read_tokens = $9, cache_write_tokens = $10, cost_usd = $11 "
+    "WHERE session_id = $1 AND turn_index = $2 AND ended_at IS NULL";
+// A text that another program has put in place of a number is larger than every number, and
+// must not stay for ever: hence the upper bounds.
+constexpr std::string_view kNoteProgress =
+    "UPDATE sessions SET "
+    "turn_count = CASE WHEN turn_count BETWEEN $2 AND 9223372036854775807 "
+    "THEN turn_count ELSE $2 END, "
+    "last_event_id = CASE WHEN last_event_id BETWEEN $3 AND 9223372036854775807 "
+    "THEN last_event_id ELSE $3 END, "
+    "last_turn_at = COALESCE($4, last_turn_at), journal_bytes = journal_bytes + $5, "
+    "input_tokens = input_tokens + $6, output_tokens = output_tokens + $7, "
+    "cache_read_tokens = cache_read_tokens + $8, cache_write_tokens = cache_write_tokens + $9, "
+    "cost_usd = COALESCE(cost_usd + $10, $10, cost_usd) WHERE session_id = $1{}";
+// The same as guard and sum in one: nothing changes unless the events come next after those of
+// the row, and the row is ours to write.
+constexpr std::string_view kIfNext = " AND last_event_id = $11 AND {}";
+constexpr std::string_view kMayWrite =
+    "SELECT CASE WHEN {} THEN 1 ELSE 0 END FROM sessions WHERE session_id = $1";
+
+// A block with the row that it becomes. The lines may be large, so the row shares them.
+struct BlockRow {
+  BlockRow(const std::string& session_id, const JournalBlock& block, SharedText lines)
+      : first_event_id(block.first_event_id),
+        last_event_id(block.last_event_id),
+        bytes(static_cast<std::int64_t>(block.lines.size())) {
+    params = {session_id,       block.first_event_id,   block.last_event_id,
+              block.turn_index, unix_seconds(block.at), bytes};
+    params.emplace_back(std::move(lines));
+  }
+
+  std::int64_t first_event_id;
+  std::int64_t last_event_id;
+  std::int64_t bytes;
+  SqlRow params;
+};
+
+// What a write brings to the session's row.
+struct Progress {
+  std::int64_t turn_count = 0;
+  std::int64_t last_event_id = 0;
+  std::optional<std::int64_t> last_turn_at;
+  std::int64_t bytes = 0;
+  Usage usage;
+  std::optional<double> cost_usd;
+  std::int64_t news = 0;  // rows added or ended
+
+  void note_turn_at(TimePoint at) {
+    last_turn_at = std::max(last_turn_at.value_or(0), unix_seconds(at));
+  }
+  // What is not new counts no second time.
+  void add(const TurnStart& start, bool is_new) {
+    turn_count = std::max(turn_count, start.index);
+    note_turn_at(start.at);
+    news += is_new ? 1 : 0;
+  }
+  void add(const BlockRow& block, bool is_new) {
+    last_event_id = std::max(last_event_id, block.last_event_id);
+    if (!is_new) return;
+    bytes += block.bytes;
+    ++news;
+  }
+  void add(const TurnSettled& end, bool is_new) {
+    note_turn_at(end.at);
+    if (!is_new) return;
+    ++news;
+    const Usage used = end.usage.value_or(Usage());
+    usage.input_tokens += used.input_tokens;
+    usage.output_tokens += used.output_tokens;
+    usage.cache_read_tokens += used.cache_read_tokens;
+    usage.cache_write_tokens += used.cache_write_tokens;
+    if (end.cost_usd && std::isfinite(*end.cost_usd)) {
+      cost_usd = cost_usd.value_or(0) + *end.cost_usd;
+    }
+  }
+  SqlRow params(const std::string& session_id) const {
+    SqlRow row = {session_id, turn_count, last_event_id, sql_value(last_turn_at), bytes};
+    append_usage(row, usage);
+    row.push_back(sql_value(cost_usd));
+    return row;
+  }
+};
+
+SqlRow row_of(const std::string& session_id, const TurnSettled& end) {
+  SqlRow row = {
+      session_id,         end.index, end.state, unix_seconds(end.at), sql_value(end.stop_reason),
+      sql_value(end.code)};
+  append_usage(row, end.usage);
+  row.push_back(sql_value(end.cost_usd));
+  return row;
+}
+
+// A write with its blocks as rows.
+struct PreparedWrite {
+  std::shared_ptr<const SessionWrite> write;
+  std::vector<BlockRow> blocks;
+  std::string self;
+
+  Progress progress() const {
+    Progress all;
+    for (const TurnStart& start : write->starts) all.add(start, true);
+    for (const BlockRow& block : blocks) all.add(block, true);
+    for (const TurnSettled& end : write->ends) all.add(end, true);
+    return all;
+  }
+  bool has_parts() const {
+    return !write->starts.empty() || !blocks.empty() || !write->ends.empty();
+  }
+};
+
+// The rows of turns and blocks; gives what of them was new.
+Result<Progress> add_rows(SqlDriver& driver, const PreparedWrite& prepared) {
+  const SessionWrite& write = *prepared.write;
+  Progress progress;
+  for (const TurnStart& start : write.starts) {
+    const auto added = changed_by(driver.execute(
+        kStartTurn, {write.session_id, start.index, unix_seconds(start.at), prepared.self}));
+    if (!added) return std::unexpected(added.error());
+    progress.add(start, *added > 0);
+  }
+  for (const BlockRow& block : prepared.blocks) {
+    const auto added = changed_by(driver.execute(kAddBlock, block.params));
+    if (!added) return std::unexpected(added.error());
+    progress.add(block, *added > 0);
+  }
+  for (const TurnSettled& end : write.ends) {
+    const auto ended = changed_by(driver.execute(kEndTurn, row_of(write.session_id, end)));
+    if (!ended) return std::unexpected(ended.error());
+    progress.add(end, *ended > 0);
+  }
+  return progress;
+}
+
+Result<void> add_lines(SqlDriver& driver, const SessionWrite& write) {
+  for (const AuditEvent& event : write.audit) {
+    auto audited = add_audit(driver, write.session_id, write.app, event);
+    if (!audited) return audited;
+  }
+  return {};
+}
+
+// Whether the session's row took the sums: its next events are these, and it is ours.
+Result<bool> advance(SqlDriver& driver, const PreparedWrite& prepared) {
+  static const std::string kAdvance =
+      fmt::format(kNoteProgress, fmt::format(kIfNext, may_be_written_by("sessions", "$12")));
+  if (prepared.blocks.empty()) return false;
+  SqlRow params = prepared.progress().params(prepared.write->session_id);
+  params.emplace_back(prepared.blocks.front().first_event_id - 1);
+  params.emplace_back(prepared.self);
+  const auto changed = changed_by(driver.execute(kAdvance, params));
+  if (!changed) return std::unexpected(changed.error());
+  return *changed > 0;
+}
+
+// What the guard did not let pass: a write without events, one that is repeated, or numbers
+// that another program has changed. Counts only what is new.
+Result<void> write_what_is_new(SqlDriver& driver, const PreparedWrite& prepared) {
+  static const std::string kMay = fmt::format(kMayWrite, may_be_written_by("sessions", "$2"));
+  static const std::string kNote = fmt::format(kNoteProgress, "");
+  const std::string& id = prepared.write->session_id;
+  const auto may = driver.execute(kMay, {id, prepared.self});
+  if (!may) return std::unexpected(may.error());
+  if (may->rows.empty()) return {};
+  if (whole_in(may->rows[0].at(0)) != 1) {
+    return fail(Errc::gone, "session_closed", "The session is closed.",
+                "another gateway has taken the session over");
+  }
+  const auto progress = add_rows(driver, prepared);
+  if (!progress) return std::unexpected(progress.error());
+  if (prepared.has_parts()) {
+    const auto noted = driver.execute(kNote, progress->params(id));
+    if (!noted) return std::unexpected(noted.error());
+    // One of which all is there has been committed before, although its caller was told that
+    // it was not: the answer to a commit can get lost.
+    if (progress->news == 0) return {};
+  }
+  return add_lines(driver, *prepared.write);
+}
+
+Result<void> write_all(SqlDriver& driver, const PreparedWrite& prepared) {
+  const auto advanced = advance(driver, prepared);
+  if (!advanced) return std::unexpected(advanced.error());
+  if (!*advanced) return write_what_is_new(driver, prepared);
+  const auto added = add_rows(driver, prepared);
+  if (!added) return std::unexpected(added.error());
+  return add_lines(driver, *prepared.write);
+}
+
+}  // namespace
+
+Async<void> JournalRows::write(std::shared_ptr<const SessionWrite> write) {
+  PreparedWrite prepared{.write = write, .blocks = {}, .self = self_};
+  prepared.blocks.reserve(write->blocks.size());
+  for (const JournalBlock& block : write->blocks) {
+    prepared.blocks.emplace_back(write->session_id, block, SharedText(write, &block.lines));
+  }
+  return worker_.call<void>(
+      Access::write,
+      [prepared = std::move(prepared)](SqlDriver& driver) { return write_all(driver, prepared); },
+      OnStall::wait);
+}
+
+Async<void> JournalRows::write(SessionWrite write) {
+  return this->write(std::make_shared<const SessionWrite>(std::move(write)));
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,193 @@
+// What a call may well come to, such as a full pool, is not an error for the worker, which
+// would take the ledger for ill, roll back and repeat the calls beside it: it becomes one when
+// the worker has answered.
+#include "ledger/sessions/session_rows.h"
+
+#include <fmt/format.h>
+
+#include "ledger/core/row_values.h"
+#include "ledger/rows/audit_rows.h"
+#include "ledger/rows/instance_rows.h"
+#include "ledger/sessions/session_row.h"
+
+namespace clawdforge {
+namespace {
+
+// Beside this one, which may be there already: the answer to a commit can get lost.
+constexpr std::string_view kCountOpen =
+    "SELECT COUNT(*) FROM sessions WHERE closed_at IS NULL AND session_id <> $1";
+constexpr std::string_view kCountOpenOfApp =
+    "SELECT COUNT(*) FROM sessions WHERE app_name = $2 AND closed_at IS NULL AND session_id <> $1";
+constexpr std::string_view kAddSession =
+    "INSERT INTO sessions (session_id, app_name, agent, meta, created_at, model, system, effort, "
+    "mcp_servers, permission_mode, instance_id) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (session_id) DO NOTHING";
+constexpr std::string_view kNoteAgent =
+    "UPDATE sessions SET agent_session_id = $2, process_pid = $3, process_start = $4, "
+    "process_boot_id = $5, instance_id = $6 WHERE session_id = $1 AND closed_at IS NULL AND {} "
+    "RETURNING app_name";
+constexpr std::string_view kForgetProcess =
+    "UPDATE sessions SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
+    "WHERE session_id = $1 AND {}";
+constexpr std::string_view kDropJournal = "DELETE FROM journal WHERE session_id = $1";
+constexpr std::string_view kDropTurns = "DELETE FROM turns WHERE session_id = $1";
+constexpr std::string_view kDropSession = "DELETE FROM sessions WHERE session_id = $1";
+constexpr std::string_view kClose =
+    "UPDATE sessions SET closed_at = $2, close_reason = $3, process_pid = NULL, "
+    "process_start = NULL, process_boot_id = NULL WHERE session_id = $1 AND closed_at IS NULL "
+    "RETURNING app_name";
+constexpr std::string_view kCloseIdle =
+    "UPDATE sessions SET closed_at = $2, close_reason = $3, process_pid = NULL, "
+    "process_start = NULL, process_boot_id = NULL WHERE session_id = $1 AND closed_at IS NULL "
+    "AND COALESCE(last_turn_at, created_at) <= $4 RETURNING app_name";
+
+constexpr std::chrono::seconds kFullRetryAfter{5};
+
+enum class Admission { granted, pool_full, app_full };
+
+Result<Admission> insert_session(SqlDriver& driver, const Session& session,
+                                 const SessionLimits& limits, const std::string& instance_id) {
+  const auto count_in = [](const SqlResult& result) {
+    return whole_in(result.rows.at(0).at(0)).value_or(0);
+  };
+  // Another gateway must not count the same free place.
+  if (auto locked = driver.lock("admission"); !locked) {
+    return std::unexpected(std::move(locked.error()));
+  }
+  if (limits.open_max_per_app) {
+    const auto own = driver.execute(kCountOpenOfApp, {session.id, session.app});
+    if (!own) return std::unexpected(own.error());
+    if (count_in(*own) >= *limits.open_max_per_app) return Admission::app_full;
+  }
+  const auto all = driver.execute(kCountOpen, {session.id});
+  if (!all) return std::unexpected(all.error());
+  if (count_in(*all) >= limits.open_max) return Admission::pool_full;
+  const auto added = driver.execute(kAddSession, row_of(session, instance_id));
+  if (!added) return std::unexpected(added.error());
+  return Admission::granted;
+}
+
+Result<void> answer_of(Admission admission) {
+  if (admission == Admission::granted) return {};
+  auto refused = admission == Admission::app_full
+                     ? fail(Errc::over_quota, "too_many_sessions",
+                            "This app has as many sessions open as it may have; close one first.")
+                     : fail(Errc::unavailable, "pool_full",
+                            "As many sessions are open as the gateway allows; try again later.");
+  refused.error().retry_after = kFullRetryAfter;
+  return refused;
+}
+
+struct AgentNote {
+  std::string agent_session_id;
+  ProcessMark process;
+  std::string instance_id;
+  std::optional<AuditEvent> created;
+};
+
+// False: there is no open session of this id, or another gateway has it.
+Result<bool> update_agent(SqlDriver& driver, const std::string& id, const AgentNote& agent) {
+  static const std::string kNote = fmt::format(kNoteAgent, may_be_written_by("sessions", "$6"));
+  const auto noted =
+      driver.execute(kNote, {id, agent.agent_session_id, agent.process.pid,
+                             agent.process.start_time, agent.process.boot_id, agent.instance_id});
+  if (!noted) return std::unexpected(noted.error());
+  if (noted->rows.empty()) return false;
+  if (!agent.created) return true;
+  const std::string app = text_in(noted->rows[0].at(0)).value_or("");
+  auto written = add_audit(driver, id, app, *agent.created);
+  if (!written) return std::unexpected(std::move(written.error()));
+  return true;
+}
+
+Result<bool> update_closed(SqlDriver& driver, const std::string& id, const std::string& reason,
+                           const AuditEvent& event, std::optional<std::int64_t> idle_since) {
+  SqlRow params = {id, unix_seconds(event.at), reason};
+  if (idle_since) params.emplace_back(*idle_since);
+  const auto closed = driver.execute(idle_since ? kCloseIdle : kClose, params);
+  if (!closed) return std::unexpected(closed.error());
+  if (closed->rows.empty()) return false;
+  const std::string app = text_in(closed->rows[0].at(0)).value_or("");
+  auto written = add_audit(driver, id, app, event);
+  if (!written) return std::unexpected(std::move(written.error()));
+  return true;
+}
+
+Result<std::optional<Session>> select_session(SqlDriver& driver, const std::string& id,
+                                              bool is_whole) {
+  static const std::string kFind =
+      fmt::format("SELECT {} FROM sessions WHERE session_id = $1", kSessionShortColumns);
+  static const std::string kLoad =
+      fmt::format("SELECT {} FROM sessions WHERE session_id = $1", kSessionColumns);
+  auto result = driver.execute(is_whole ? kLoad : kFind, {id});
+  if (!result) return std::unexpected(std::move(result.error()));
+  if (result->rows.empty()) return std::nullopt;
+  return session_from(result->rows.front());
+}
+
+}  // namespace
+
+Async<Session> SessionRows::find(std::string id) const { return read(std::move(id), false); }
+
+Async<Session> SessionRows::load(std::string id) const { return read(std::move(id), true); }
+
+Async<Session> SessionRows::read(std::string id, bool is_whole) const {
+  auto found = co_await worker_.call<std::optional<Session>>(
+      Access::read, [id = std::move(id), is_whole](SqlDriver& driver) {
+        return select_session(driver, id, is_whole);
+      });
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  std::optional<Session>& session = *found;
+  if (!session) co_return fail(Errc::not_found, "session_not_found", "There is no such session.");
+  co_return std::move(*session);
+}
+
+Async<void> SessionRows::add(Session session, SessionLimits limits) {
+  auto added = co_await worker_.call<Admission>(
+      Access::write, [session = std::move(session), limits, self = self_](SqlDriver& driver) {
+        return insert_session(driver, session, limits, self);
+      });
+  if (!added) co_return std::unexpected(std::move(added.error()));
+  co_return answer_of(*added);
+}
+
+Async<void> SessionRows::note_agent(std::string id, std::string agent_session_id,
+                                    ProcessMark process, std::optional<AuditEvent> created) {
+  AgentNote agent{std::move(agent_session_id), std::move(process), self_, std::move(created)};
+  auto noted = co_await worker_.call<bool>(
+      Access::write, [id = std::move(id), agent = std::move(agent)](SqlDriver& driver) {
+        return update_agent(driver, id, agent);
+      });
+  if (!noted) co_return std::unexpected(std::move(noted.error()));
+  if (!*noted) co_return fail(Errc::gone, "session_closed", "The session is closed.");
+  co_return Result<void>();
+}
+
+Async<void> SessionRows::forget_process(std::string id) {
+  return worker_.call<void>(Access::write, [id = std::move(id), self = self_](SqlDriver& driver) {
+    static const std::string kForget =
+        fmt::format(kForgetProcess, may_be_written_by("sessions", "$2"));
+    return without_rows(driver.execute(kForget, {id, self}));
+  });
+}
+
+Async<void> SessionRows::drop(std::string id) {
+  return worker_.call<void>(Access::write, [id = std::move(id)](SqlDriver& driver) -> Result<void> {
+    for (const std::string_view statement : {kDropJournal, kDropTurns, kDropSession}) {
+      auto dropped = driver.execute(statement, {id});
+      if (!dropped) return std::unexpected(std::move(dropped.error()));
+    }
+    return {};
+  });
+}
+
+Async<bool> SessionRows::close(std::string id, std::string reason, AuditEvent event,
+                               std::optional<TimePoint> idle_since) {
+  return worker_.call<bool>(
+      Access::write, [id = std::move(id), reason = std::move(reason), event = std::move(event),
+                      since = idle_since.transform(unix_seconds)](SqlDriver& driver) {
+        return update_closed(driver, id, reason, event, since);
+      });
+}
+
+}  // namespace clawdforge

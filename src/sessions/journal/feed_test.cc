@@ -1,0 +1,95 @@
+#include "sessions/journal/feed.h"
+
+#include <gtest/gtest.h>
+
+#include "base/async/task_group.h"
+
+namespace clawdforge {
+namespace {
+
+SharedBlock block(std::int64_t first, std::int64_t last, std::size_t bytes = 10) {
+  return std::make_shared<const JournalBlock>(JournalBlock{.first_event_id = first,
+                                                           .last_event_id = last,
+                                                           .turn_index = 1,
+                                                           .at = {},
+                                                           .lines = std::string(bytes, 'x')});
+}
+
+class FeedTest : public ::testing::Test {
+ protected:
+  // The first numbers of the blocks behind `after`.
+  std::vector<std::int64_t> behind(std::int64_t after, std::size_t bytes_max = 1000) const {
+    std::vector<std::int64_t> firsts;
+    const auto blocks = feed_.blocks_after(after, bytes_max);
+    if (!blocks) return {-1};
+    for (const SharedBlock& found : *blocks) firsts.push_back(found->first_event_id);
+    return firsts;
+  }
+
+  IoContext io_{1};
+  Feed feed_{4, 25};
+};
+
+TEST_F(FeedTest, KeepsNothingWhileNobodyListens) {
+  feed_.publish({block(5, 6)});
+  EXPECT_EQ(feed_.last_event_id(), 6);
+  EXPECT_EQ(feed_.bytes_published(), 10u);
+  EXPECT_EQ(behind(4), std::vector<std::int64_t>{-1});
+}
+
+TEST_F(FeedTest, HasWhatComesBehindANumber) {
+  feed_.add_listener();
+  EXPECT_EQ(feed_.listeners(), 1u);
+  feed_.publish({block(5, 6), block(7, 9)});
+  EXPECT_EQ(behind(3), std::vector<std::int64_t>{-1}) << "that is further back";
+  EXPECT_EQ(behind(4), (std::vector<std::int64_t>{5, 7}));
+  EXPECT_EQ(behind(5), (std::vector<std::int64_t>{5, 7})) << "a block is not cut";
+  EXPECT_EQ(behind(6), std::vector<std::int64_t>{7});
+  EXPECT_EQ(behind(8), std::vector<std::int64_t>{7});
+  EXPECT_EQ(behind(4, 19), std::vector<std::int64_t>{5}) << "no more than wanted";
+  EXPECT_EQ(behind(4, 1), std::vector<std::int64_t>{5}) << "but for one block";
+  feed_.remove_listener();
+  EXPECT_EQ(behind(6), std::vector<std::int64_t>{-1}) << "nobody listens any more";
+}
+
+TEST_F(FeedTest, StaysWithinItsBoundButForOneBlock) {
+  feed_.add_listener();
+  feed_.publish({block(5, 5), block(6, 6), block(7, 7)});
+  EXPECT_EQ(behind(4), std::vector<std::int64_t>{-1});
+  EXPECT_EQ(behind(5), (std::vector<std::int64_t>{6, 7}));
+  feed_.publish({block(8, 8, 1000)});
+  EXPECT_EQ(behind(6), std::vector<std::int64_t>{-1});
+  EXPECT_EQ(behind(7), std::vector<std::int64_t>{8});
+  feed_.remove_listener();
+}
+
+TEST_F(FeedTest, WakesThoseWhoListen) {
+  TaskGroup tasks(io_.get_executor());
+  int woken = 0;
+  const auto wait = [](Feed* feed, int* count) -> Task<void> {
+    if (co_await feed->change(Signal::Deadline::max())) ++*count;
+  };
+  const auto after = [&](auto change) {
+    tasks.spawn(wait(&feed_, &woken));
+    tasks.spawn(wait(&feed_, &woken));
+    io_.restart();
+    io_.poll();
+    change();
+    io_.poll();
+    return std::exchange(woken, 0);
+  };
+  EXPECT_EQ(after([&] { feed_.publish({block(5, 5)}); }), 2);
+  EXPECT_EQ(after([&] { feed_.poke(); }), 2);
+  EXPECT_EQ(feed_.pokes(), 1u);
+  EXPECT_EQ(after([&] { feed_.end(FeedEnd::closed); }), 2);
+}
+
+TEST_F(FeedTest, EndsForOneReason) {
+  EXPECT_EQ(feed_.ended(), FeedEnd::none);
+  feed_.end(FeedEnd::shutdown);
+  feed_.end(FeedEnd::closed);
+  EXPECT_EQ(feed_.ended(), FeedEnd::shutdown);
+}
+
+}  // namespace
+}  // namespace clawdforge

@@ -1,0 +1,133 @@
+// SessionJournal numbers what happens in one session and brings it to the ledger. An idle
+// writer writes at once; what comes while it writes goes together into the next commit, so
+// a lively turn costs few of them. Nothing counts as having happened before its commit:
+// a part that answers a caller waits for committed() first, and readers get what is committed from
+// the feed. Belongs to a LiveSession; io thread.
+//
+// That a turn has begun is the one thing that waits for company, for a moment: the turn of a
+// quick agent then costs one commit instead of two.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/async/async.h"
+#include "base/async/signal.h"
+#include "base/async/task_group.h"
+#include "base/clock.h"
+#include "base/telemetry/log.h"
+#include "ledger/sessions/journal_rows.h"
+#include "sessions/journal/feed.h"
+
+namespace clawdforge {
+
+// How long the beginning of a turn may wait to be written.
+inline constexpr std::chrono::milliseconds kTurnStartDelayMax{2};
+// How much one row holds, unless a single event is larger, and how much one commit.
+inline constexpr std::size_t kJournalBlockBytesMax = 256 * 1024;
+inline constexpr std::size_t kJournalCommitBytesMax = 4 * 1024 * 1024;
+// How long an answer waits for its commit. Longer than it takes to see that the ledger is stuck.
+inline constexpr std::chrono::seconds kCommitWaitMax{12};
+// With more than this waiting to be written, the agent is not read.
+inline constexpr std::size_t kJournalWaitingBytesMax = 8 * 1024 * 1024;
+
+class SessionJournal {
+ public:
+  // `tasks` runs the writer and outlives the journal, as all that is handed in.
+  SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows, const Clock& clock,
+                 Log& log, std::shared_ptr<Feed> feed, std::string session_id, std::string app);
+  SessionJournal(const SessionJournal&) = delete;
+  SessionJournal& operator=(const SessionJournal&) = delete;
+
+  void begin_turn(std::int64_t index, bool is_urgent);
+  void append(std::int64_t turn_index, EventKind kind, std::string json);
+  void note(AuditEvent event);
+  void settle_turn(TurnSettled settled);
+
+  // Given to an event, whether it is committed or not.
+  std::int64_t last_event_id() const { return last_event_id_; }
+
+  // How much was handed in until now, for committed().
+  std::uint64_t mark() const { return given_; }
+  // Returns when all until `mark` is committed. An error: the ledger did not take it; it is
+  // tried again for as long as the session is here, unless it is not Errc::unavailable: then it
+  // is dropped, with what waits after it; or it does not answer: "ledger_stalled".
+  Async<void> committed(std::uint64_t mark);
+  Async<void> committed() { return committed(given_); }
+  // Returns when there is space for more.
+  Task<void> wait_for_space();
+
+  bool is_idle() const { return !is_writing_; }
+  // With what is in the ledger's hands and not committed.
+  std::size_t waiting_bytes() const { return waiting_.bytes + writing_bytes_; }
+  // Why the last attempt failed; none: it went well.
+  const std::optional<Failure>& failure() const { return failure_; }
+  Task<void> idle();
+  // Tries once more at most what the ledger does not take.
+  void give_up();
+
+ private:
+  struct Waiting {
+    SessionWrite write;
+    // For each end and each line of the audit the last event given before it: it is written
+    // with that event, or a crash in between would show one without the other.
+    std::vector<std::int64_t> ends_after;
+    std::vector<std::int64_t> audit_after;
+    // For each block how much was handed in before its first event.
+    std::vector<std::uint64_t> given_before;
+    std::size_t bytes = 0;
+    bool is_urgent = false;
+    bool is_empty() const;
+  };
+
+  // A write that the ledger will never take: what was handed in after `after`, until `upto`.
+  struct Refused {
+    std::uint64_t after = 0;
+    std::uint64_t upto = 0;
+    Failure failure;
+  };
+
+  // What goes into one commit.
+  struct Batch {
+    std::shared_ptr<SessionWrite> write = std::make_shared<SessionWrite>();
+    std::uint64_t mark = 0;  // all until here is in the ledger when this is
+    std::size_t bytes = 0;
+  };
+
+  void wake_writer(bool is_urgent);
+  Task<void> write();
+  Batch take_batch();
+  // False: the ledger refuses it, or the journal gave up.
+  Task<bool> write_batch(std::shared_ptr<const SessionWrite> write);
+  bool is_refused(std::uint64_t mark) const;
+
+  const IoExecutor executor_;
+  TaskGroup& tasks_;
+  JournalRows& rows_;
+  const Clock& clock_;
+  Log& log_;
+  const std::shared_ptr<Feed> feed_;
+  const std::string session_id_;
+  const std::string app_;
+  std::int64_t last_event_id_;
+  Waiting waiting_;
+  std::size_t writing_bytes_ = 0;   // of the batch that is being written
+  std::uint64_t writing_mark_ = 0;  // likewise
+  std::uint64_t given_ = 0;         // how many things were handed in
+  std::uint64_t committed_ = 0;     // how many of them are in the ledger
+  std::uint64_t attempts_ = 0;      // to write, whatever came of them
+  std::optional<Failure> failure_;  // of the last attempt
+  std::optional<Refused> refused_;  // the last one
+  bool is_writing_ = false;
+  bool gives_up_ = false;
+  bool is_lost_ = false;  // it gave up: nothing is kept any more
+  Signal hurry_;          // ends a pause of the writer
+  Signal changed_;        // something was committed, or failed
+};
+
+}  // namespace clawdforge

@@ -1,0 +1,178 @@
+// How a LiveSession goes through its turns: one after the other, each until its answer.
+#include <new>
+#include <utility>
+
+#include "base/refusals.h"
+#include "sessions/live/live_session.h"
+
+namespace clawdforge {
+using std::chrono::steady_clock;
+
+namespace {
+
+// The paths one a line, an empty line, the prompt as it is.
+std::string with_paths(const std::vector<std::string>& paths, std::string prompt) {
+  if (paths.empty()) return prompt;
+  std::string text;
+  for (const std::string& path : paths) {
+    text += path;
+    text += '\n';
+  }
+  text += '\n';
+  text += prompt;
+  return text;
+}
+
+}  // namespace
+
+Task<void> LiveSession::work() {
+  const auto alive = shared_from_this();
+  while (const auto turn = turns_.run_next()) {
+    co_await run(turn);
+    turns_.end_run();
+  }
+  if (is_ending()) end_agent();
+  end_work();
+}
+
+// The session is idle now, so its agent may sleep if another session needs the slot.
+void LiveSession::end_work() {
+  is_working_ = false;
+  if (deps_.quota.agents_waiting() > 0) shared_.make_space();
+  note_quiet();
+}
+
+Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
+  auto failure = co_await prepare(turn);
+  if (!failure && !turn->is_stopped()) failure = ask(*turn);
+  if (!failure && turn->is_asked()) co_await await_end(turn);
+  if (!turn->is_over()) {
+    if (turn->is_stopped()) failure = turn->stop_failure;
+    conclude(*turn, std::nullopt, std::move(failure));
+  }
+  co_await settle(turn);
+}
+
+// The agent is ready, and the files are where it can read them.
+Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn) {
+  if (!is_live()) {
+    auto failure = co_await start_agent(std::nullopt);
+    if (failure) co_return failure;
+    // An agent that has never been asked anything has nothing to forget.
+    turn->is_resumed = seat_.opened().is_loaded || turn->index == 1;
+  }
+  if (!turn->attachments.empty()) {
+    const auto paths =
+        co_await deps_.dirs.attach(session_.id, turn->index, std::move(turn->attachments));
+    if (!paths) co_return paths.error();
+    turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));
+  }
+  // That it has died may be known as soon as it is listened to.
+  if (!is_live()) {
+    co_return Failure{.kind = Errc::agent_failed,
+                      .code = "agent_exited",
+                      .message = "The agent ended before it was asked.",
+                      .cause = Cause::agent_exited};
+  }
+  co_return std::nullopt;
+}
+
+Task<std::optional<Failure>> LiveSession::start_agent(std::optional<AuditEvent> created) {
+  const std::shared_ptr<LiveTurn> turn = turns_.running();
+  const bool is_unasked = !turn || turn->index == 1;
+  auto refused = co_await seat_.start(is_unasked, std::move(created));
+  if (!seat_.opened().agent_session_id.empty()) {
+    session_.agent_session_id = seat_.opened().agent_session_id;
+  }
+  if (refused) {
+    if (turn) turn->error_tail = std::move(refused->error_tail);
+    co_return std::move(refused->failure);
+  }
+  turns_.note_new_agent();
+  co_return std::nullopt;
+}
+
+std::optional<Failure> LiveSession::ask(LiveTurn& turn) {
+  turns_.note_asked(turn);
+  turn.give_up_at = steady_clock::now() + shared_.options.first_sign_max;
+  try {
+    seat_.agent()->begin_turn(std::move(turn.request.prompt));
+  } catch (const std::bad_alloc&) {
+    end_agent();
+    return out_of_memory().error();
+  }
+  return std::nullopt;
+}
+
+// Until the turn is over, or the time to wait for it is.
+Task<void> LiveSession::await_end(std::shared_ptr<LiveTurn> turn) {
+  while (!turn->is_over()) {
+    co_await turn->changed.wait_until(turn->give_up_at);
+    if (turn->is_over() || steady_clock::now() < turn->give_up_at) continue;
+    if (turn->is_stopped()) {
+      if (const SessionAgent* const agent = seat_.agent()) turn->error_tail = agent->error_tail();
+      end_agent();
+      break;
+    }
+    if (turn->stage == TurnStage::heard) {
+      turn->give_up_at = steady_clock::time_point::max();
+    } else {
+      stop_turn(*turn, TurnStop::silent);
+    }
+  }
+}
+
+void LiveSession::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
+                           std::optional<Failure> failure) {
+  if (turn.is_asked()) {
+    const SessionAgent* const agent = seat_.agent();
+    if (agent != nullptr && (failure || (end && end->failure))) {
+      turn.error_tail = agent->error_tail();
+    }
+    questions_.cancel();
+  }
+  turns_.conclude(turn, std::move(end), std::move(failure));
+}
+
+Task<void> LiveSession::settle(std::shared_ptr<LiveTurn> turn) {
+  const auto alive = shared_from_this();
+  co_await turns_.settle(std::move(turn));
+  note_quiet();
+}
+
+void LiveSession::on_deadline(const std::shared_ptr<LiveTurn>& turn) {
+  if (turn == turns_.running()) {
+    stop_turn(*turn, TurnStop::timed_out);
+  } else {
+    drop(turn, TurnStop::timed_out);
+  }
+}
+
+// The first reason to stop a turn stays. A closed session waits no longer for its agent: it is
+// not needed again.
+void LiveSession::stop_turn(LiveTurn& turn, TurnStop reason) {
+  const bool is_closing = reason == TurnStop::closed;
+  if (turn.is_over() || (turn.is_stopped() && !is_closing)) return;
+  if (!turn.is_stopped()) {
+    turn.stop = reason;
+    turn.stop_failure = turns_.failure_of(reason, turn, seat_.has_slot());
+  }
+  if (!turn.is_asked()) {
+    seat_.interrupt();
+    return;
+  }
+  questions_.cancel();
+  if (SessionAgent* const agent = seat_.agent(); agent != nullptr && !is_closing) agent->cancel();
+  turn.give_up_at =
+      steady_clock::now() + (is_closing ? steady_clock::duration{} : shared_.options.cancel_grace);
+  turn.changed.notify_all();
+}
+
+// False: it does not wait.
+bool LiveSession::drop(std::shared_ptr<LiveTurn> turn, TurnStop reason) {
+  if (!turns_.drop(turn, reason)) return false;
+  shared_.tasks.spawn(settle(std::move(turn)));
+  return true;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,99 @@
+#include "sessions/live/live_turn.h"
+
+#include <utility>
+
+namespace clawdforge {
+using std::chrono::steady_clock;
+
+namespace {
+
+// Where `text` can be cut so that at most `bytes_max` bytes and no half character remain.
+std::size_t cut_at(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text.size();
+  std::size_t end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+  return end;
+}
+
+std::string stop_reason_of(const Failure& failure) {
+  return failure.kind == Errc::timed_out ? "timeout" : "error";
+}
+
+}  // namespace
+
+LiveTurn::LiveTurn(IoExecutor executor, std::int64_t turn_index, TurnRequest asked,
+                   std::vector<Attachment> files)
+    : index(turn_index),
+      request(std::move(asked)),
+      attachments(std::move(files)),
+      begun(steady_clock::now()),
+      give_up_at(steady_clock::time_point::max()),
+      deadline_(executor) {}
+
+void LiveTurn::start_deadline(std::move_only_function<void()> on_deadline) {
+  deadline_.expires_at(request.received + request.timeout);
+  deadline_.async_wait(
+      [on_deadline = std::move(on_deadline)](boost::system::error_code error) mutable {
+        if (!error) on_deadline();
+      });
+}
+
+void LiveTurn::collect(const AgentEvent& event) {
+  if (!event.text.empty() && !is_text_truncated_) {
+    const std::size_t room = kAnswerTextBytesMax - text_.size();
+    const std::size_t end = cut_at(event.text, room);
+    text_.append(event.text, 0, end);
+    is_text_truncated_ = end < event.text.size();
+  }
+  if (!request.events || is_events_truncated_) return;
+  if (events_bytes_ + event.json.size() > kAnswerEventsBytesMax) {
+    is_events_truncated_ = true;
+    return;
+  }
+  events_bytes_ += event.json.size();
+  request.events->add(event.json);
+}
+
+void LiveTurn::forget_events() {
+  if (request.events) request.events->clear();
+  is_events_truncated_ = true;
+}
+
+std::size_t LiveTurn::held_bytes() const {
+  const std::size_t text = is_over() ? outcome_.text.size() : text_.size();
+  return text + (request.events ? request.events->bytes() : 0);
+}
+
+const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<Failure> failure) {
+  stage = TurnStage::over;
+  TurnOutcome& outcome = outcome_;
+  outcome.turn_index = index;
+  if (end) {
+    outcome.usage = end->usage;
+    outcome.cost_usd = end->cost_usd;
+    outcome.stop_reason = std::move(end->stop_reason);
+    if (!failure) failure = std::move(end->failure);
+  }
+  if (stop == TurnStop::cancelled) {
+    failure.reset();  // whatever the agent made of it
+    outcome.stop_reason = "cancelled";
+  }
+  if (ticket) ticket->settle(failure);
+  if (failure) {
+    outcome.stop_reason = stop_reason_of(*failure);
+  } else if (!outcome.stop_reason) {
+    outcome.stop_reason = "cancelled";
+  }
+  outcome.failure = std::move(failure);
+  outcome.is_events_truncated = is_events_truncated_;
+  outcome.text = std::move(text_);
+  outcome.is_text_truncated = is_text_truncated_;
+  outcome.is_resumed = is_resumed;
+  outcome.error_tail = std::move(error_tail);
+  outcome.duration = std::chrono::floor<std::chrono::milliseconds>(steady_clock::now() - begun);
+  deadline_.cancel();
+  changed.notify_all();
+  return outcome;
+}
+
+}  // namespace clawdforge

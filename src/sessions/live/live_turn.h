@@ -1,0 +1,86 @@
+// LiveTurn is one turn that waits or runs: what was asked, what has been said so far, and
+// the caller who waits for its answer, if he is still there. Shared by its session and the
+// handler that waits. Io thread only.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/core/session_agent.h"
+#include "base/async/async.h"
+#include "base/async/signal.h"
+#include "base/async/timer.h"
+#include "quota/ticket.h"
+#include "sessions/live/turn.h"
+#include "storage/work/run_dirs.h"
+
+namespace clawdforge {
+
+// What a plain answer holds at most; the journal has it all.
+inline constexpr std::size_t kAnswerEventsBytesMax = 64 * 1024 * 1024;
+inline constexpr std::size_t kAnswerTextBytesMax = 1024 * 1024;
+
+// Why a turn was not left to end by itself.
+enum class TurnStop { none, timed_out, silent, cancelled, caller_gone, closed, shutdown };
+
+// How far a turn is: it waits for those before it; its agent and its files are made ready; the
+// agent was asked; the agent has said something; how it ended is decided.
+enum class TurnStage { waiting, preparing, asked, heard, over };
+
+class LiveTurn {
+ public:
+  LiveTurn(IoExecutor executor, std::int64_t index, TurnRequest request,
+           std::vector<Attachment> attachments);
+  LiveTurn(const LiveTurn&) = delete;
+  LiveTurn& operator=(const LiveTurn&) = delete;
+
+  // Calls `on_deadline` when the turn's time is up, unless it is over before.
+  void start_deadline(std::move_only_function<void()> on_deadline);
+
+  // Adds what the agent said to the answer, as far as somebody waits and it has room.
+  void collect(const AgentEvent& event);
+  // There is no memory for them.
+  void forget_events();
+  // Nobody waits any more.
+  void stop_collecting() { request.events.reset(); }
+
+  // Gathered for the answer, or waiting in it to be taken.
+  std::size_t held_bytes() const;
+
+  // Decides how it ended, once: by the agent's own word, or by `failure`, which beats it.
+  const TurnOutcome& conclude(std::optional<TurnEnd> end, std::optional<Failure> failure);
+  bool is_over() const { return stage == TurnStage::over; }
+  bool is_asked() const { return stage == TurnStage::asked || stage == TurnStage::heard; }
+  bool is_stopped() const { return stop != TurnStop::none; }
+  TurnOutcome take_outcome() { return std::move(outcome_); }  // once, when it is over
+
+  const std::int64_t index;
+  TurnRequest request;
+  std::vector<Attachment> attachments;
+  std::optional<Ticket> ticket;  // for as long as it lives
+  TurnStage stage = TurnStage::waiting;
+  TurnStop stop = TurnStop::none;
+  std::optional<Failure> stop_failure;  // what its caller is told then; none: not a failure
+  std::chrono::steady_clock::time_point begun;
+  std::chrono::steady_clock::time_point give_up_at;  // until when its session waits for it
+  std::optional<bool> is_resumed;
+  std::uint64_t journal_mark = 0;  // of its end, once it is over
+  std::string error_tail;
+  Signal changed;  // it is over, or its give_up_at has changed
+
+ private:
+  TurnOutcome outcome_;
+  std::size_t events_bytes_ = 0;  // of the messages that were gathered
+  std::string text_;
+  bool is_events_truncated_ = false;
+  bool is_text_truncated_ = false;
+  Timer deadline_;
+};
+
+}  // namespace clawdforge

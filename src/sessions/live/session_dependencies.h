@@ -1,0 +1,63 @@
+// What the sessions of a gateway work with, and what their settings are: made once, shared
+// by all of them. Each thing in it outlives them.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "agent/core/agent_catalog.h"
+#include "agent/core/agent_starter.h"
+#include "base/async/task_group.h"
+#include "base/ids.h"
+#include "base/telemetry/log.h"
+#include "base/telemetry/metrics.h"
+#include "ledger/sessions/journal_rows.h"
+#include "ledger/sessions/session_rows.h"
+#include "quota/quota.h"
+#include "sessions/live/seat_state.h"
+#include "storage/work/acpx_records.h"
+#include "storage/work/session_dirs.h"
+#include "uploads/uploads.h"
+
+namespace clawdforge {
+
+struct SessionDependencies {
+  IoExecutor executor;
+  SessionRows& rows;
+  JournalRows& journal_rows;
+  Quota& quota;
+  const AgentCatalog& catalog;
+  AgentStarter& starter;
+  Uploads& uploads;
+  SessionDirs& dirs;
+  AcpxRecords& acpx_records;
+  const Clock& clock;
+  IdSource& ids;
+  Log& log;
+  Metrics& metrics;
+};
+
+struct SessionOptions {
+  PermissionMode permission_mode = PermissionMode::approve_reads;
+  std::chrono::milliseconds cancel_grace{};
+  std::chrono::seconds start_max{};       // to wait for a slot when a session is made
+  std::chrono::seconds first_sign_max{};  // from a prompt to the agent's first word
+  std::chrono::seconds permission_timeout{};
+  std::size_t reader_bytes_max = 0;  // how far a reader may fall behind
+};
+
+class LiveSession;
+
+// What all live sessions share. Outlives them.
+struct LiveSessionDependencies {
+  const SessionDependencies& services;
+  const SessionOptions& options;
+  TaskGroup& tasks;
+  Counter& lines_skipped;                            // of agents, because they were not a message
+  std::function<void()> make_space;                  // a start waits for a slot
+  std::function<void(const LiveSession&)> on_quiet;  // nothing is under way any more
+  std::function<void(SeatTransition)> on_seat_change = {};  // for tests; may be empty
+};
+
+}  // namespace clawdforge
