@@ -6,8 +6,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/claude/cli_failure.h"
 #include "agent/claude/cli_result.h"
+#include "agent/failure/agent_failure.h"
+#include "agent/failure/api_failure.h"
 #include "agent/failure/masking.h"
 #include "json/result_value.h"
 
@@ -55,7 +56,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   CliResult failed = result.value_or(CliResult{});
   failed.is_error = true;
   if (!result) failed.text = output;
-  check_sentence(failure_of(failed, 1759400000, {"hunter22"}));
+  check_sentence(failure_of(failed.report(), 1759400000, {"hunter22"}));
   const std::string tail = masked(output, {"hunter22"});
   require(clean_text(tail) == tail && tail.find("hunter22") == std::string::npos);
   return 0;
