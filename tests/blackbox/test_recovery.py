@@ -5,6 +5,7 @@ import pathlib
 import signal
 import subprocess
 import time
+import uuid
 
 import pytest
 
@@ -32,7 +33,11 @@ def start_time(pid):
 
 def recovered(gateway):
     """The metrics, and the log's lines of this kind, of all lives."""
-    text = gateway.client().get("/metrics").text
+    mark = f"seen-{uuid.uuid4()}"
+    text = gateway.client().get("/metrics", headers={"X-Request-Id": mark}).text
+    # The log is written by a thread of its own, in order: with this line all before it are there.
+    wait_until(lambda: any(line.get("request_id") == mark for line in gateway.log_lines()),
+               "the request is in the log")
     shown = {}
     for line in text.splitlines():
         if line.startswith("clawdforge_recovered{"):

@@ -35,7 +35,7 @@ def broken(tmp_path_factory):
     tables += [broken_table(f"bare-{name}", f"bare,{name}")
                for name in ("timeout", "no_session", "usage", "denied")]
     with session_gateway(tmp_path_factory.mktemp("broken"), more="\n".join(tables), kind="acpx",
-                         agent_start_timeout_secs=3) as gateway:
+                         agent_start_timeout_secs=8) as gateway:
         yield gateway
 
 

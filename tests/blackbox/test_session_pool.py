@@ -150,6 +150,7 @@ def share_four_places(new_forge, agent):
     assert_no_process_left(gateway)
 
 
+@pytest.mark.timeout(300)
 def test_twenty_sessions_share_four_places_and_forget_nothing(new_forge):
     share_four_places(new_forge, "fake")
 
