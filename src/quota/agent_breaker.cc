@@ -69,6 +69,7 @@ void AgentBreaker::note(std::optional<Failure>& failure, SteadyTime now) {
     case Verdict::refused:
       break;
   }
+  if (!failure) return;
   if (failure->retry_after.count() == 0) {
     failure->retry_after = failure->cause == Cause::account_limit ? kLimitWait : kLoginWait;
   }

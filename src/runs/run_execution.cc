@@ -149,8 +149,8 @@ Async<void> RunExecution::add_row(std::shared_ptr<LiveRun> run, Run row) {
 Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answer) {
   if (answer.failure && run->stopped() != RunStop::none) {
     answer.failure = stopped_failure(run->stopped(), run->request);  // says nothing of the agent
-  } else {
-    run->ticket->settle(answer.failure);
+  } else if (std::optional<Ticket>& ticket = run->ticket) {
+    ticket->settle(answer.failure);
   }
   RunOutcome outcome{
       .run_id = run->run_id,

@@ -1,5 +1,6 @@
 #include "runs/runs.h"
 
+#include <cassert>
 #include <utility>
 
 #include "base/async/hang_up_subscription.h"
@@ -60,7 +61,9 @@ Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest reque
 
 // From the queue to the end of the last process.
 Task<void> Runs::work(std::shared_ptr<LiveRun> run) {
-  auto ready = co_await run->ticket->ready();
+  std::optional<Ticket>& ticket = run->ticket;
+  assert(ticket);
+  auto ready = co_await ticket->ready();
   if (run->stopped() != RunStop::none) {
     run->set_answer(never_started(run->stopped()));
   } else if (!ready) {

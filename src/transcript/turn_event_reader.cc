@@ -183,8 +183,9 @@ TurnEventReader::~TurnEventReader() = default;
 const json::object* TurnEventReader::parse(std::string_view text, std::size_t depth_max) {
   document_->value.reset();
   document_->memory.release();
-  document_->value = parse_json(text, depth_max, &document_->memory);
-  return document_->value ? document_->value->if_object() : nullptr;
+  std::optional<json::value>& value = document_->value;
+  value = parse_json(text, depth_max, &document_->memory);
+  return value ? value->if_object() : nullptr;
 }
 
 TurnEvent TurnEventReader::read_message(std::string_view message) {

@@ -83,7 +83,7 @@ Admission Api::refuse(const Failure& failure, const Request& request, const Rout
 Admission Api::refuse_connection(const Failure& failure, const Request& request,
                                  const Route* route) const {
   Admission admission = refuse(failure, request, route);
-  admission.refusal->close = true;
+  if (admission.refusal) admission.refusal->close = true;
   return admission;
 }
 

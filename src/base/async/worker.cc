@@ -137,9 +137,10 @@ void Worker::Thread::run(std::vector<Step> steps) {
 
 void Worker::Thread::run_step(Step& step) {
   thread_.begin_step();
-  while (step()) {
+  while (step()) {  // NOLINT(bugprone-use-after-move): see below
+    // put() takes the step only if it gives true. If not, the queue is closed, the step stays here
+    // and is done to its end.
     if (put(std::move(step))) return;
-    // The queue is closed, and the step stays here: it is done to its end.
     thread_.begin_step();
   }
 }

@@ -77,7 +77,7 @@ class Worker {
       return Result<void>();
     });
     if (!done) co_return std::unexpected(std::move(done.error()));
-    co_return std::move(**result);
+    co_return std::move(result->value());
   }
 
   const IoExecutor executor_;

@@ -204,7 +204,7 @@ Async<void> SessionJournal::committed(std::uint64_t mark) {
          (!failure_ || attempts_ == attempt)) {
     is_late = !co_await changed_.wait_until(give_up_at);
   }
-  if (is_refused(mark)) co_return std::unexpected(refused_->failure);
+  if (refused_ && is_refused(mark)) co_return std::unexpected(refused_->failure);
   if (committed_ >= mark) co_return Result<void>{};
   // Until the ledger has said what became of it, no more is begun here.
   if (is_late && !failure_) {
