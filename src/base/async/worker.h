@@ -6,6 +6,7 @@
 // answer. Then new calls are refused at once, and answer_stalled_calls() answers those that wait.
 #pragma once
 
+#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -77,7 +78,9 @@ class Worker {
       return Result<void>();
     });
     if (!done) co_return std::unexpected(std::move(done.error()));
-    co_return std::move(result->value());
+    std::optional<Value>& value = *result;
+    assert(value);  // the call was done, so the work has given its value
+    co_return std::move(*value);
   }
 
   const IoExecutor executor_;
