@@ -38,8 +38,8 @@ void say(std::string_view a, std::string_view b, std::string_view c, std::string
   if (by_line || unsent.size() >= kWriteBytes) flush();
 }
 
-// What stands behind the first `key`, until one of `ends`.
-std::string_view behind(std::string_view text, std::string_view key, std::string_view ends) {
+// What follows the first `key`, until one of `ends`.
+std::string_view after(std::string_view text, std::string_view key, std::string_view ends) {
   const auto at = text.find(key);
   if (at == std::string_view::npos) return {};
   text.remove_prefix(at + key.size());
@@ -51,8 +51,8 @@ void result(std::string_view id, std::string_view text) {
 }
 
 void answer_prompt(std::string_view line, std::string_view id) {
-  const std::string_view session = behind(line, R"("sessionId":")", "\"");
-  const std::string_view digits = behind(line, "chunks ", "\"\\ ");
+  const std::string_view session = after(line, R"("sessionId":")", "\"");
+  const std::string_view digits = after(line, "chunks ", "\"\\ ");
   long chunks = 1;
   std::from_chars(digits.data(), digits.data() + digits.size(), chunks);
   if (chunks > kChunksMax) chunks = kChunksMax;
@@ -78,9 +78,9 @@ void open_session(std::string_view id) {
 
 void take(std::string_view line) {
   const std::string_view head = line.substr(0, line.find(R"("params")"));
-  const std::string_view id = behind(head, R"("id":)", ",}");
+  const std::string_view id = after(head, R"("id":)", ",}");
   if (id.empty()) return;
-  const std::string_view method = behind(head, R"("method":")", "\"");
+  const std::string_view method = after(head, R"("method":")", "\"");
   if (method == "session/prompt") {
     answer_prompt(line, id);
   } else if (method == "initialize") {

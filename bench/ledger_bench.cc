@@ -18,7 +18,7 @@
 
 #include "base/async/run_to_end.h"
 #include "base/ids.h"
-#include "ledger/ledger.h"
+#include "ledger/open_ledger.h"
 
 namespace clawdforge {
 namespace {

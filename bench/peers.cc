@@ -106,7 +106,7 @@ Acpx::~Acpx() {
   if (opened_ > 0) PipedProgram(command({"sessions", "close", "bench-1"}), environment()).end();
 }
 
-// The process that stays behind ends by itself, should nobody come to end it.
+// acpx leaves a process that owns the session; it ends by itself if this benchmark does not end it.
 std::vector<std::string> Acpx::command(const std::vector<std::string>& words) const {
   std::vector<std::string> all = {node_,           script_,    "--agent", agent_,
                                   "--approve-all", "--format", "json",    "--json-strict",

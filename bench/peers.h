@@ -12,7 +12,7 @@
 
 namespace clawdforge {
 
-// acpx: a command line for each turn, and a process of its own that stays behind it.
+// acpx: a command line for each turn, and a process of its own that lives on between turns.
 class Acpx {
  public:
   struct Taken {
@@ -27,14 +27,14 @@ class Acpx {
   // A program that is acpx with the Node that it needs, written into `directory`. Empty, and
   // a line on stderr, if it is not below `peers`.
   static std::string program_in(const std::string& peers, const std::string& directory);
-  // Closes the first session, which ends the process that stays behind.
+  // Closes the first session, which ends the process that lives on.
   ~Acpx();
 
   // Makes a session; until it is there, in microseconds. prompt() is for the first one.
   double open();
   // Returns when the command line has ended: it goes on for a second after the last line.
   Taken prompt(std::string_view text);
-  // Of the process that stays behind.
+  // Of the process that lives on.
   pid_t owner();
 
  private:
@@ -58,7 +58,7 @@ class SandboxAgent {
 
   const Server& server() const { return server_; }
   // Starts an agent and opens a conversation; once() is a turn, until its answer. What the
-  // agent has said goes to whoever reads its stream, which is nobody here.
+  // agent has said would go to the readers of its stream, of which there are none here.
   std::unique_ptr<Turn> turn();
 
  private:

@@ -61,7 +61,7 @@ void take_turns(Subjects& subjects, int count) {
   std::mt19937 order(1);
   for (int i = -kWarmUp; i < count; ++i) {
     if (i == 0) subjects.bare_end = {};
-    // Nobody always comes after the same other one.
+    // Shuffled, so that no subject always comes after the same other one.
     std::ranges::shuffle(turns, order);
     for (auto& [subject, turn] : turns) {
       let_it_settle();

@@ -36,7 +36,7 @@ int loopback_socket(std::uint16_t port, sockaddr_in& address) {
   return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
-bool somebody_listens(std::uint16_t port) {
+bool is_listened_on(std::uint16_t port) {
   sockaddr_in address;
   const int probe = loopback_socket(port, address);
   const bool is_there = connect(probe, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
@@ -50,7 +50,13 @@ std::vector<std::string> gateway_environment(const std::string& claude_bin,
   std::filesystem::create_directories(directory);
   std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "HOME=" + directory,
                                           "CLAWDFORGE_CLAUDE_BIN=" + claude_bin,
+                                          "CLAWDFORGE_METRICS_WITHOUT_TOKEN=true",
                                           fmt::format("CLAWDFORGE_ADMIN_TOKEN={}", kAdminToken)};
+  // What no caller does to a gateway but a benchmark.
+  environment.insert(environment.end(), {"CLAWDFORGE_MAX_REQUESTS_PER_SEC_PER_APP=100000000",
+                                         "CLAWDFORGE_MAX_REQUESTS_PER_SEC_PER_ADDRESS=100000000",
+                                         "CLAWDFORGE_MAX_BYTES_PER_SEC_PER_APP=1099511627776",
+                                         "CLAWDFORGE_MAX_BYTES_PER_SEC_PER_ADDRESS=1099511627776"});
   environment.insert(environment.end(), more.begin(), more.end());
   return environment;
 }
@@ -104,7 +110,7 @@ Server::Server(std::vector<std::string> argv, std::vector<std::string> environme
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   start(argv, environment, nowhere);
   close(nowhere);
-  for (int waited_ms = 0; !somebody_listens(port); waited_ms += kLookMs) {
+  for (int waited_ms = 0; !is_listened_on(port); waited_ms += kLookMs) {
     if (waited_ms > kStartMsMax) give_up("a server did not start: " + argv.front());
     poll(nullptr, 0, kLookMs);
   }

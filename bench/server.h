@@ -18,7 +18,7 @@ class Server {
   // `environment` in the form NAME=VALUE is all that the program gets. It prints its address
   // in one line when it listens; gives up when none appears.
   Server(std::vector<std::string> argv, std::vector<std::string> environment);
-  // One that says nothing and was told the port; gives up when nobody listens there.
+  // One that says nothing and was told the port; gives up when the port does not answer.
   Server(std::vector<std::string> argv, std::vector<std::string> environment, std::uint16_t port);
   ~Server();
   Server(const Server&) = delete;
@@ -38,7 +38,7 @@ class Server {
   std::uint16_t port_ = 0;
 };
 
-// One that nobody listens on.
+// A port on which no program listens.
 std::uint16_t free_port();
 
 // Ready to be called: where it listens and with which token.

@@ -84,8 +84,9 @@ std::vector<std::string> session_settings(const std::string& directory, const st
   std::filesystem::create_directories(directory);
   const std::string path = directory + "/bench.toml";
   std::ofstream(path) << fmt::format(
-      "[agents.instant]\ncommand = [\"{0}\"]\n"
-      "[agents.through-acpx]\nprotocol = \"acpx\"\ncommand = [\"{0}\"]\n",
+      "[agents.instant]\ncommand = [\"{0}\"]\npermission_modes = [\"approve_reads\"]\n"
+      "[agents.through-acpx]\nprotocol = \"acpx\"\ncommand = [\"{0}\"]\n"
+      "permission_modes = [\"approve_reads\"]\n",
       program);
   std::vector<std::string> settings = {"CLAWDFORGE_CONFIG=" + path,
                                        "CLAWDFORGE_MAX_LIVE_SESSIONS=500"};

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "base/async/run_to_end.h"
@@ -84,20 +86,30 @@ Task<bool> stop(Spawner* spawner) {
 
 struct Bench {
   explicit Bench(const std::string& path) : program(path) {
-    plan = {.argv = {program}, .environment = {{"PATH", "/usr/bin:/bin"}}, .working_dir = "/"};
-    without = make(PidNamespace::off);
-    within = make(PidNamespace::on);
+    if (::mkdtemp(data_dir.data()) == nullptr) give_up("there is no place for a directory");
+    const std::string own = data_dir + "/sessions/own";
+    std::filesystem::create_directories(own);
+    plan = {.argv = {program},
+            .environment = {{"PATH", "/usr/bin:/bin"}},
+            .working_dir = own,
+            .own_dir = own};
+    without = make(PidNamespace::off, {});
+    within = make(PidNamespace::on, {});
+    hidden = make(PidNamespace::on, {.path = data_dir, .kept = {}});
   }
   ~Bench() {
     run_to_end(io, stop(without.get()));
     if (within) run_to_end(io, stop(within.get()));
+    if (hidden) run_to_end(io, stop(hidden.get()));
+    std::filesystem::remove_all(data_dir);
   }
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  std::unique_ptr<Spawner> make(PidNamespace pid_namespace) {
+  std::unique_ptr<Spawner> make(PidNamespace pid_namespace, HiddenDir hidden_dir) {
     Spawner::Options options;
     options.pid_namespace = pid_namespace;
+    options.hidden = std::move(hidden_dir);
     auto made = Spawner::make(io.get_executor(), options, log);
     if (made) return std::move(*made);
     fmt::print("NOT MEASURED: {}\n", made.error().message);
@@ -105,11 +117,13 @@ struct Bench {
   }
 
   std::string program;
+  std::string data_dir = (std::filesystem::temp_directory_path() / "spawn_bench-XXXXXX").string();
   ChildPlan plan;
   IoContext io;
   Log log{LogLevel::warn, LogFormat::text};
   std::unique_ptr<Spawner> without;
   std::unique_ptr<Spawner> within;
+  std::unique_ptr<Spawner> hidden;  // within, and without the data directory
 };
 
 // The tenth percentile is what a start costs when nothing else wants the processor: more
@@ -125,10 +139,12 @@ void measure(Bench& bench, const char* size) {
   Figures bare;
   Figures without;
   Figures within;
+  Figures hidden;
   for (int i = 0; i < kRounds; ++i) {
     start_bare(bench.program, bare);
     run_to_end(bench.io, start_one(bench.without.get(), bench.plan, &without));
     if (bench.within) run_to_end(bench.io, start_one(bench.within.get(), bench.plan, &within));
+    if (bench.hidden) run_to_end(bench.io, start_one(bench.hidden.get(), bench.plan, &hidden));
   }
   fmt::print("{}; medians of {} starts, microseconds\n", size, kRounds);
   fmt::print("{:32} {:>8} {:>8} {:>8} {:>10} {:>8} {:>8} {:>10}\n", "", "call", "end", "gone",
@@ -136,6 +152,7 @@ void measure(Bench& bench, const char* size) {
   print_row("bare posix_spawn and waitpid", bare, bare);
   print_row("Spawner, no namespace", without, bare);
   if (bench.within) print_row("Spawner, PID namespace", within, bare);
+  if (bench.hidden) print_row("the same, data directory hidden", hidden, bare);
 }
 
 int run(const std::string& program) {

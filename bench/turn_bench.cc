@@ -60,7 +60,7 @@ void let_it_settle() { poll(nullptr, 0, kPauseMs); }
 
 void take_turns(std::vector<Subject*> subjects, int count, std::mt19937& order) {
   for (int i = 0; i < count; ++i) {
-    std::ranges::shuffle(subjects, order);  // nobody always comes after the same other one
+    std::ranges::shuffle(subjects, order);  // no subject always comes after the same other one
     for (Subject* subject : subjects) {
       let_it_settle();
       subject->taken.add(subject->turn->once());
@@ -124,7 +124,7 @@ void measure_single(const Programs& programs, const Gateway& gateway, SandboxAge
   AcpxFigures figures;
   if (acpx != nullptr) {
     acpx->open();
-    acpx->prompt(kPrompt);  // starts the process that stays behind
+    acpx->prompt(kPrompt);  // starts the process that lives on
   }
   const pid_t owner = acpx != nullptr ? acpx->owner() : 0;
   const double owner_before = cpu_microseconds(owner);

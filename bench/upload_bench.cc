@@ -160,7 +160,7 @@ void take_turns(std::vector<Subject>& subjects, int rounds) {
   for (Subject& subject : subjects) turns.push_back(&subject);
   std::mt19937 order(1);
   for (int round = 0; round < rounds; ++round) {
-    std::ranges::shuffle(turns, order);  // nobody always comes after the same other one
+    std::ranges::shuffle(turns, order);  // no subject always comes after the same other one
     for (Subject* subject : turns) {
       let_it_settle();
       subject->speeds.push_back(subject->once());

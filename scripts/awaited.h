@@ -1,6 +1,6 @@
 // Read before a source by `scripts/lint --analyze`, never by the compiler. The Clang static
 // analyzer gives up a path at its first co_await, so most of a coroutine would go unseen. Here an
-// awaited expression is a call of a function without a body instead: the analyzer goes on behind
+// awaited expression is a call of a function without a body instead: the analyzer goes on after
 // it with a value of which it knows nothing.
 #pragma once
 

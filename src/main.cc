@@ -17,8 +17,12 @@ namespace {
 Result<GatewayDoor> find_door(const std::string& data_dir) {
   auto local = find_local_gateway(data_dir);
   if (!local) return std::unexpected(local.error());
-  return GatewayDoor{local->url, local->tls_cert, std::move(local->admin_token),
-                     local->is_token_from_file, local->is_running};
+  return GatewayDoor{local->url,
+                     local->tls_cert,
+                     std::move(local->admin_token),
+                     local->is_token_from_file,
+                     local->is_running,
+                     local->socket_file};
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ bool is_plain(char c) {
 }
 
 // Appends the character at text[at], which is not ASCII, or its replacement. Gives the
-// place behind it.
+// place after it.
 std::size_t append_repaired(std::string& out, std::string_view text, std::size_t at) {
   const std::size_t length = utf8_length(text, at);
   if (length == 0) {

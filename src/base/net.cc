@@ -59,8 +59,8 @@ std::unexpected<Failure> refuse(std::string message) {
   return fail(Errc::invalid, "invalid_cidr", std::move(message));
 }
 
-// ::ffff:10.0.0.0/8 as it stands would be a range of other IPv6 addresses, which nobody
-// who writes it means.
+// ::ffff:10.0.0.0/8 as it stands would be a range of other IPv6 addresses, which is not what
+// its writer means.
 std::unexpected<Failure> refuse_mapped_prefix(std::string_view text, const IpAddress& address,
                                               int bits) {
   std::string hint;
@@ -141,7 +141,7 @@ Result<Cidr> Cidr::parse(std::string_view text) {
   const int prefix_bits = written_as_v4 ? *bits + kMappedPrefixBits : *bits;
   const IpAddress network = masked(*address, prefix_bits);
   if (network != *address) {
-    return refuse(fmt::format("{} has bits behind its prefix; did you mean {}?", text,
+    return refuse(fmt::format("{} has bits after its prefix; did you mean {}?", text,
                               range_text(network, prefix_bits)));
   }
   return Cidr(network, prefix_bits);

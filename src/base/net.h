@@ -13,7 +13,7 @@
 namespace clawdforge {
 
 // An IP address. An IPv4 address mapped into IPv6 (::ffff:1.2.3.4) is the IPv4 address:
-// a dual-stack socket must not let anybody around a rule.
+// a caller must not get around a rule through a dual-stack socket.
 class IpAddress {
  public:
   // "1.2.3.4" or "2001:db8::1"; no port, no brackets, no zone, no leading zeros in IPv4.

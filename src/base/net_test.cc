@@ -29,8 +29,8 @@ std::string refusal(std::string_view text) {
 }
 
 // Uniform over the whole range also in the first, small cases.
-rc::Gen<int> number(int from, int behind) {
-  return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(from, behind));
+rc::Gen<int> number(int from, int end) {
+  return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(from, end));
 }
 
 // Zeros are frequent, so that short forms, mapped addresses and the family's edges appear.
@@ -128,11 +128,11 @@ TEST(Cidr, NeverMixesTheFamilies) {
 
 TEST(Cidr, NamesTheRangeThatWasProbablyMeant) {
   EXPECT_EQ(refusal("10.0.0.1/8"),
-            "10.0.0.1/8 has bits behind its prefix; did you mean 10.0.0.0/8?");
+            "10.0.0.1/8 has bits after its prefix; did you mean 10.0.0.0/8?");
   EXPECT_EQ(refusal("2001:db8::1/32"),
-            "2001:db8::1/32 has bits behind its prefix; did you mean 2001:db8::/32?");
+            "2001:db8::1/32 has bits after its prefix; did you mean 2001:db8::/32?");
   EXPECT_EQ(refusal("::ffff:10.1.0.0/104"),
-            "::ffff:10.1.0.0/104 has bits behind its prefix; did you mean 10.0.0.0/8?");
+            "::ffff:10.1.0.0/104 has bits after its prefix; did you mean 10.0.0.0/8?");
   EXPECT_EQ(refusal("::ffff:10.0.0.0/8"),
             "\"::ffff:10.0.0.0/8\" is an IPv4 address mapped into IPv6, whose prefix must be 96 "
             "to 128; did you mean 10.0.0.0/8?");
@@ -182,7 +182,7 @@ RC_GTEST_PROP(CidrProperty, AgreesWithTheBitByBitOracle, ()) {
   const IpAddress network = slow_network(inside, bits);
   const Cidr cidr = range(network.text() + "/" + std::to_string(bits - shortest));
 
-  // Somebody near: the same address with a few bits turned.
+  // A near address: the same one with a few bits turned.
   V6Bytes bytes = inside.bytes();
   for (const int index : *rc::gen::container<std::vector<int>>(number(0, 128))) {
     bytes[index / 8] = static_cast<std::uint8_t>(bytes[index / 8] ^ (0x80 >> (index % 8)));

@@ -17,8 +17,9 @@ enum class Errc {
   malformed,         // does not parse
   invalid,           // parses, but breaks a rule
   unauthorized,      // no valid token
-  forbidden,         // valid, but not for this door
-  not_found,         // absent, or somebody else's
+  forbidden,         // valid, but not for this path
+  misdirected,       // asked for by a host name that is not ours
+  not_found,         // absent, or another app's
   conflict,          // the object's state does not allow it
   gone,              // was there, is closed
   too_large,         // over a size limit
@@ -37,9 +38,11 @@ struct FieldError {
 
 // What a decision after the failure goes by. The code is for callers and never decides.
 enum class Cause {
-  other,          // says nothing that anybody here decides by
+  other,          // no decision depends on it
   login,          // the agent has no login
   account_limit,  // the login's account has used up its allowance
+  model_limit,    // the account has used up its allowance for this model
+  rate_limit,     // the API asks to slow down; the allowance is not used up
   agent_missing,  // the agent's program is not there
   agent_exited,   // the agent's process ended too early
   agent_said_so,  // the agent itself answered that it failed: it and its login work
@@ -59,6 +62,8 @@ struct Failure {
   std::vector<FieldError> fields{};     // which fields were wrong, where that is the reason
   std::chrono::seconds retry_after{0};  // zero: waiting does not help
   Cause cause = Cause::other;
+  // The last of an agent's standard error, masked, where the agent did not start; for the caller.
+  std::string error_tail{};
 };
 
 template <class T>

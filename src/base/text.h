@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
 
 namespace clawdforge {
@@ -13,6 +14,23 @@ constexpr char lower_case(char c) {
 
 constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower_case, lower_case);
+}
+
+// The beginning of a text in UTF-8, at most so many characters.
+constexpr std::string_view first_characters(std::string_view text, std::size_t count) {
+  const auto is_lead = [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_lead(text[i]) && count-- == 0) return text.substr(0, i);
+  }
+  return text;
+}
+
+// The beginning of `text` in at most `bytes_max` bytes, without a half character at its end.
+constexpr std::string_view cut_to(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  std::size_t end = bytes_max;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+  return text.substr(0, end);
 }
 
 }  // namespace clawdforge

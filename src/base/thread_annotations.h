@@ -12,6 +12,7 @@
 #endif
 
 #define GUARDED_BY(x) CLAWDFORGE_ATTRIBUTE(guarded_by(x))
+#define REQUIRES(x) CLAWDFORGE_ATTRIBUTE(requires_capability(x))
 
 namespace clawdforge {
 

@@ -35,6 +35,40 @@ CLI::App* add_run_command(CLI::App& program, GatewayCall& to, RunCommand& asked)
   return run;
 }
 
+struct TokenCommand {
+  std::string name;
+  TokenSettings settings;
+};
+
+void add_token_commands(CLI::App& program, GatewayCall& to, TokenCommand& asked, int& exit_code) {
+  CLI::App* const token = program.add_subcommand("token", "the tokens of your apps");
+  token->require_subcommand(1);
+  const auto add = [&](const char* command, const char* help, auto call) {
+    CLI::App* const added = token->add_subcommand(command, help);
+    add_connection_options(*added, to);
+    added->callback([&exit_code, call] { exit_code = call(); });
+    return added;
+  };
+  const auto add_named = [&](const char* command, const char* help, auto call) {
+    CLI::App* const added = add(command, help, call);
+    added->add_option("name", asked.name, "the app: 1 to 64 of a-z, 0-9, _ and -")->required();
+    return added;
+  };
+  CLI::App* const mint = add_named("mint", "a new app; prints its token, once",
+                                   [&] { return mint_token(to, asked.name, asked.settings); });
+  add_setting_options(*mint, asked.settings);
+  CLI::App* const set =
+      add_named("set", "change what an app may do, from its next request on; the rest stays",
+                [&] { return set_token(to, asked.name, asked.settings); });
+  add_setting_options(*set, asked.settings);
+  add_reset_option(*set, asked.settings);
+  add_named("show", "what an app may do", [&] { return show_token(to, asked.name); });
+  add("list", "all apps", [&] { return list_tokens(to); });
+  add_named("rotate", "another token for an app; prints it, once",
+            [&] { return rotate_token(to, asked.name); });
+  add_named("revoke", "take an app's token away", [&] { return revoke_token(to, asked.name); });
+}
+
 // The commands that main() hands to the daemon stand here only to be listed.
 void list_daemon_commands(CLI::App& program) {
   program.add_subcommand("serve", "run the gateway (serve --help lists every key)");
@@ -55,34 +89,9 @@ int run_client(int argc, char** argv, const FindDoor& find_door) {
     std::printf("clawdforge %s\n", kVersion);
   });
 
-  CLI::App* token = program.add_subcommand("token", "the tokens of your apps");
-  token->require_subcommand(1);
   GatewayCall to{.find_door = find_door, .url = {}, .data_dir = {}, .as_json = false};
-  NewToken fresh;
-  std::string name;
-
-  CLI::App* mint = token->add_subcommand("mint", "a new app; prints its token, once");
-  mint->add_option("name", fresh.name, "1 to 64 of a-z, 0-9, _ and -")->required();
-  mint->add_option("--ip-cidrs", fresh.ip_cidrs, "addresses it may call from")->delimiter(',');
-  mint->add_option("--event-format", fresh.event_format, "acp or simple");
-  mint->add_option("--max-sessions", fresh.max_sessions, "open sessions it may have");
-  mint->add_option("--max-runs", fresh.max_runs, "runs it may have at once");
-  add_connection_options(*mint, to);
-  mint->callback([&] { exit_code = mint_token(to, fresh); });
-
-  CLI::App* list = token->add_subcommand("list", "all apps");
-  add_connection_options(*list, to);
-  list->callback([&] { exit_code = list_tokens(to); });
-
-  CLI::App* rotate = token->add_subcommand("rotate", "another token for an app; prints it, once");
-  rotate->add_option("name", name)->required();
-  add_connection_options(*rotate, to);
-  rotate->callback([&] { exit_code = rotate_token(to, name); });
-
-  CLI::App* revoke = token->add_subcommand("revoke", "take an app's token away");
-  revoke->add_option("name", name)->required();
-  add_connection_options(*revoke, to);
-  revoke->callback([&] { exit_code = revoke_token(to, name); });
+  TokenCommand token;
+  add_token_commands(program, to, token, exit_code);
 
   RunCommand asked;
   add_run_command(program, to, asked)->callback([&] { exit_code = run_prompt(to, asked); });

@@ -17,6 +17,7 @@ struct GatewayDoor {
   Secret admin_token;
   bool is_token_from_file = false;  // then it is for the gateway of this machine only
   bool is_running = false;
+  std::string socket_file;  // where the gateway takes its owner's commands; empty: nowhere
 };
 using FindDoor = std::function<Result<GatewayDoor>(const std::string& data_dir)>;
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPromptBytesMax = 64 * 1024 * 1024;  // the gateway's own limit is lower
 constexpr std::chrono::seconds kTimeoutDefault{3600};      // the gateway ends it before
-constexpr std::chrono::seconds kAnswerGrace{30};           // behind the run's own time
+constexpr std::chrono::seconds kAnswerGrace{30};           // on top of the run's own time
 constexpr std::chrono::seconds kUploadMax = std::chrono::hours(1);
 
 Result<std::string> read_standard_input() {
@@ -96,7 +96,7 @@ int upload_file(const GatewayCall& to, const UploadCommand& command) {
   const auto bytes = std::filesystem::file_size(command.path, error);
   if (file < 0 || error) {
     if (file >= 0) ::close(file);
-    return complain(kExitUsage, fmt::format("{} is no file that can be read.", command.path));
+    return complain(kExitUsage, fmt::format("{} is not a file that can be read.", command.path));
   }
   const std::string boundary(RandomIds(SystemClock()).token("clawdforge-").reveal());
   ClientRequest request;

@@ -66,18 +66,59 @@ int print_token(const GatewayCall& to, const Outcome& outcome) {
   return 0;
 }
 
+const json::array* tokens_in(const Outcome& outcome) {
+  const json::value* const tokens = outcome.body.if_contains("tokens");
+  return tokens == nullptr ? nullptr : tokens->if_array();
+}
+
+// An older gateway does not know every field.
+std::string field_of(const json::object& row, std::string_view name) {
+  const json::value* const value = row.if_contains({name.data(), name.size()});
+  return value == nullptr ? "-" : text_of(*value);
+}
+
+// One field a line; "-": its owner has not said it, so the default holds.
+int print_row(const GatewayCall& to, const json::object& row) {
+  if (to.as_json) {
+    fmt::print("{}\n", json::serialize(row));
+    return 0;
+  }
+  for (const auto& [key, value] : row) {
+    const std::string_view name(key.data(), key.size());
+    const bool is_time = name.ends_with("_at");
+    fmt::print("{:<20} {}\n", name, is_time ? day_of(value) : text_of(value));
+  }
+  return 0;
+}
+
 }  // namespace
 
-int mint_token(const GatewayCall& to, const NewToken& fresh) {
+int mint_token(const GatewayCall& to, const std::string& name, const TokenSettings& settings) {
   json::object body;
-  body["name"] = fresh.name;
-  if (!fresh.ip_cidrs.empty()) {
-    body["ip_cidrs"] = json::array(fresh.ip_cidrs.begin(), fresh.ip_cidrs.end());
-  }
-  if (!fresh.event_format.empty()) body["event_format"] = fresh.event_format;
-  if (fresh.max_sessions) body["max_sessions"] = *fresh.max_sessions;
-  if (fresh.max_runs) body["max_runs"] = *fresh.max_runs;
+  body["name"] = name;
+  add_fields(settings, body);
   return print_token(to, call(to, "POST", "/admin/tokens", json::serialize(body)));
+}
+
+int set_token(const GatewayCall& to, const std::string& name, const TokenSettings& settings) {
+  json::object body;
+  add_fields(settings, body);
+  if (body.empty()) return complain(kExitUsage, "say what to change; see token set --help.");
+  const Outcome outcome = call(to, "PATCH", path_of(name), json::serialize(body));
+  if (outcome.exit_code != 0) return outcome.exit_code;
+  return print_row(to, outcome.body);
+}
+
+int show_token(const GatewayCall& to, const std::string& name) {
+  const Outcome outcome = call(to, "GET", "/admin/tokens", {});
+  if (outcome.exit_code != 0) return outcome.exit_code;
+  const json::array* const tokens = tokens_in(outcome);
+  if (tokens == nullptr) return complain(kExitFailed, "the answer has no list in it.");
+  for (const json::value& token : *tokens) {
+    const json::object& row = token.as_object();
+    if (text_of(row.at("name")) == name) return print_row(to, row);
+  }
+  return complain(kExitRefused, "There is no token of this name.");
 }
 
 int list_tokens(const GatewayCall& to) {
@@ -87,15 +128,15 @@ int list_tokens(const GatewayCall& to) {
     fmt::print("{}\n", outcome.text);
     return 0;
   }
-  const json::value* tokens = outcome.body.if_contains("tokens");
-  if (tokens == nullptr || !tokens->is_array()) {
-    return complain(kExitFailed, "the answer has no list in it.");
-  }
-  fmt::print("{:<24} {:<21} {:<21} {}\n", "NAME", "CREATED", "LAST USED", "FROM");
-  for (const json::value& token : tokens->get_array()) {
+  const json::array* const tokens = tokens_in(outcome);
+  if (tokens == nullptr) return complain(kExitFailed, "the answer has no list in it.");
+  constexpr auto kLine = "{:<24} {:<21} {:<21} {:<20} {:<16} {:<16} {:<13} {}\n";
+  fmt::print(kLine, "NAME", "CREATED", "LAST USED", "FROM", "AGENTS", "MODELS", "MODE MAX", "MCP");
+  for (const json::value& token : *tokens) {
     const json::object& row = token.as_object();
-    fmt::print("{:<24} {:<21} {:<21} {}\n", text_of(row.at("name")), day_of(row.at("created_at")),
-               day_of(row.at("last_used_at")), text_of(row.at("ip_cidrs")));
+    fmt::print(kLine, field_of(row, "name"), day_of(row.at("created_at")),
+               day_of(row.at("last_used_at")), field_of(row, "ip_cidrs"), field_of(row, "agents"),
+               field_of(row, "models"), field_of(row, "permission_mode_max"), field_of(row, "mcp"));
   }
   return 0;
 }

@@ -1,12 +1,14 @@
 #include "client/client.h"
 
 #include <fmt/format.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -34,6 +36,10 @@ constexpr std::uint64_t kAnswerBytesMax = 64 * 1024 * 1024;
 constexpr std::size_t kFilePieceBytes = 256 * 1024;
 
 std::unexpected<Failure> unreachable(const ServerAddress& address, std::string_view why) {
+  if (!address.socket_file.empty()) {
+    return fail(Errc::unavailable, "unreachable",
+                fmt::format("No answer from {}: {}.", address.socket_file, why));
+  }
   return fail(Errc::unavailable, "unreachable",
               fmt::format("No answer from {}:{}: {}.", address.host, address.port, why));
 }
@@ -125,8 +131,24 @@ error_code prepare_tls(asio::ssl::context& context, const ServerAddress& address
   return error;
 }
 
+Task<error_code> call_file(const ServerAddress* address, const Outgoing* request,
+                           ClientAnswer* answer, IoExecutor executor) {
+  using Local = asio::local::stream_protocol;
+  error_code error;
+  asio::basic_stream_socket<Local, IoExecutor> socket(executor);
+  if (address->socket_file.size() >= sizeof(sockaddr_un::sun_path)) {
+    co_return make_error_code(boost::system::errc::filename_too_long);
+  }
+  socket.connect(Local::endpoint(address->socket_file), error);
+  if (error) co_return error;
+  co_return co_await transfer(&socket, request, answer);
+}
+
 Task<error_code> call(const ServerAddress* address, const Outgoing* request, ClientAnswer* answer,
                       IoExecutor executor) {
+  if (!address->socket_file.empty()) {
+    co_return co_await call_file(address, request, answer, executor);
+  }
   Resolver resolver(executor);
   const auto [resolve_error, endpoints] =
       co_await resolver.async_resolve(address->host, std::to_string(address->port), kAwait);

@@ -23,6 +23,7 @@ struct ServerAddress {
   // For TLS: trust exactly this certificate file, whatever name it is for (a gateway on
   // the same machine). Empty: the system's authorities, and the name must fit.
   std::string pinned_cert;
+  std::string socket_file{};  // not empty: over this Unix socket, and neither host nor port count
 };
 
 // "http://host:port", "https://host"; no path. Errc::invalid.

@@ -35,7 +35,7 @@ TEST(ServerUrl, RefusesWhatIsNoGateway) {
   }
 }
 
-TEST(CallServer, SaysThatNobodyAnswers) {
+TEST(CallServer, SaysThatNoServerAnswers) {
   // Port 1 on loopback: nothing listens there.
   const auto answer =
       call_server({.is_tls = false, .host = "127.0.0.1", .port = 1, .pinned_cert = {}},

@@ -51,7 +51,7 @@ class Loading {
   PathOrigin origin_;
   Config config_;
   std::map<std::string_view, std::string> set_by_;  // key: source
-  std::string agents_source_;
+  std::string tables_source_;
 };
 
 // An empty variable is an unset one.
@@ -105,7 +105,9 @@ Result<void> Loading::take_file(std::string_view text, std::string_view name) {
     if (!taken) return taken;
   }
   config_.agents = std::move(content->agents);
-  agents_source_ = fmt::format("file {}", name);
+  config_.defaults = std::move(content->defaults);
+  config_.mcp_servers = std::move(content->mcp_servers);
+  tables_source_ = fmt::format("file {}", name);
   return {};
 }
 
@@ -133,7 +135,7 @@ Result<void> Loading::take_environment() {
 Result<void> Loading::take_admin_token() {
   const KeyRow& row = *find_key("admin_token");
   const std::string name = environment_name(row.name);
-  // Whoever left it in the environment meant it to count.
+  // `serve` takes the token out of the environment first; other commands leave it there.
   if (sources_.admin_token.empty()) sources_.admin_token = Secret(variable(name));
   if (sources_.admin_token.empty()) return {};
   return take(row, sources_.admin_token.reveal(), name, fmt::format("environment {}", name));
@@ -230,7 +232,7 @@ Result<Config> Loading::run(std::optional<std::string_view> file_text) {
   if (done) done = check_pairs();
   if (!done) return std::unexpected(done.error());
   warn_of_unknown_variables();
-  config_.lines = config_lines(config_, set_by_, agents_source_);
+  config_.lines = config_lines(config_, set_by_, tables_source_);
   return std::move(config_);
 }
 

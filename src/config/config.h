@@ -18,7 +18,8 @@
 #include "base/telemetry/log.h"
 #include "model/agent.h"
 #include "model/app.h"
-#include "process/tree/spawner.h"
+#include "model/policy.h"
+#include "process/tree/pid_namespace.h"
 
 namespace clawdforge {
 
@@ -29,7 +30,22 @@ struct AgentTable {
   std::vector<std::string> env;                // names passed on from our environment
   std::map<std::string, std::string> set_env;  // fixed values
   std::optional<PermissionMode> permission_mode;
+  // The modes that the agent can be held to; none: the table does not say.
+  std::optional<std::map<PermissionMode, ModeSwitches>> permission_modes;
   std::string auth_method;  // of the agent's own, to call at its start
+  Policy policy;            // what apps may ask of it
+};
+
+// [mcp_servers.NAME] in the file: a program, or an address.
+struct McpServerTable {
+  std::vector<std::string> command;
+  std::vector<std::string> env;                // names passed on from our environment
+  std::map<std::string, std::string> set_env;  // fixed values
+
+  std::string url;
+  std::string type = "http";                       // or "sse"
+  std::map<std::string, std::string> headers;      // fixed values
+  std::map<std::string, std::string> headers_env;  // the names of variables that have the values
 };
 
 struct ListenAddress {
@@ -44,6 +60,8 @@ struct Config {
   Secret admin_token;  // empty: made at first start
   std::vector<Cidr> allow_cidrs;
   std::vector<Cidr> trusted_proxies;
+  std::vector<std::string> allow_hosts;
+  bool metrics_without_token = false;
   std::string tls_cert;
   std::string tls_key;
   std::string claude_bin;
@@ -66,12 +84,22 @@ struct Config {
   std::chrono::seconds sweep_interval{};
   std::int64_t body_bytes_max = 0;
   std::int64_t file_bytes_max = 0;
+  std::int64_t upload_bytes_max_per_app = 0;
+  std::int64_t free_disk_bytes_min = 0;
   std::int64_t connections_max = 0;
   std::optional<std::int64_t> connections_max_per_app;
+  std::optional<std::int64_t> connections_max_per_address;
   std::optional<std::int64_t> event_streams_max_per_app;
+  std::int64_t app_requests_max = 0;  // a second
+  std::int64_t app_bytes_max = 0;     // likewise, and the next two
+  std::int64_t address_requests_max = 0;
+  std::int64_t address_bytes_max = 0;
+  std::int64_t memory_bytes_max = 0;
+  std::optional<std::int64_t> memory_bytes_max_per_app;
   std::chrono::milliseconds cancel_grace{};
   std::chrono::milliseconds kill_grace{};
   PidNamespace pid_namespace = PidNamespace::automatic;
+  bool allow_root = false;
   std::chrono::seconds drain_grace{};
   std::chrono::seconds permission_timeout{};
   PermissionMode permission_mode = PermissionMode::approve_reads;
@@ -82,6 +110,8 @@ struct Config {
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::json;
   std::map<std::string, AgentTable> agents;
+  Policy defaults;  // what apps may ask for: [defaults] in the file
+  std::map<std::string, McpServerTable> mcp_servers;
 
   // One line per key, secrets masked. The source begins with flag, environment, file or
   // default and may say more; the value is TOML, or a remark in parentheses.

@@ -34,6 +34,10 @@ std::optional<std::string> text_for(const KeyRow& row, const toml::node& node) {
     const auto* number = node.as_integer();
     return number == nullptr ? std::nullopt : std::optional(fmt::to_string(number->get()));
   }
+  if (row.kind == KeyKind::flag) {
+    const auto* flag = node.as_boolean();
+    if (flag != nullptr) return flag->get() ? "true" : "false";
+  }
   if (const auto* text = node.as_string()) return text->get();
   if (row.kind != KeyKind::list) return std::nullopt;
   const auto items = strings_of(node);
@@ -47,7 +51,7 @@ std::optional<std::string> text_for(const KeyRow& row, const toml::node& node) {
 }
 
 std::vector<std::string> file_keys() {
-  std::vector<std::string> names = {"agents"};
+  std::vector<std::string> names = {"agents", "defaults", "mcp_servers"};
   for (const KeyRow& row : key_rows()) {
     if (row.kind != KeyKind::secret) names.emplace_back(row.name);
   }
@@ -141,6 +145,18 @@ Result<FileContent> parse_config_file(std::string_view toml, std::string_view fi
       auto agents = read_agents(node, file);
       if (!agents) return std::unexpected(agents.error());
       content.agents = std::move(*agents);
+      continue;
+    }
+    if (key.str() == "defaults") {
+      auto defaults = read_defaults(node, file);
+      if (!defaults) return std::unexpected(defaults.error());
+      content.defaults = std::move(*defaults);
+      continue;
+    }
+    if (key.str() == "mcp_servers") {
+      auto servers = read_mcp_servers(node, file);
+      if (!servers) return std::unexpected(servers.error());
+      content.mcp_servers = std::move(*servers);
       continue;
     }
     auto value = read_value(key, node, file);

@@ -1,4 +1,4 @@
-// Reads the TOML file into texts for the table of keys, and its agents. Everything that
+// Reads the TOML file into texts for the table of keys, and its tables. Everything that
 // is unknown or of the wrong type is Errc::invalid with the key, the file and the line.
 #pragma once
 
@@ -21,6 +21,8 @@ struct FileValue {
 struct FileContent {
   std::vector<FileValue> values;
   std::map<std::string, AgentTable> agents;
+  Policy defaults;
+  std::map<std::string, McpServerTable> mcp_servers;
 };
 
 // The file's text; Errc::invalid when it cannot be read or is unreasonably large.

@@ -66,6 +66,7 @@ Result<Flags> parse_flags(const std::vector<std::string>& arguments) {
       value = arguments[++i];
     }
     const bool is_file = *row == nullptr;
+    if (!value && !is_file && (*row)->kind == KeyKind::flag) value = "true";
     if (!value || (is_file && value->empty())) {
       return refuse_config(
           fmt::format("{} needs a value, like {} {}.", flag, flag, is_file ? "FILE" : "VALUE"));

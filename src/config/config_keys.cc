@@ -22,6 +22,7 @@ constexpr std::int64_t kRunsMax = 1'024;
 constexpr std::int64_t kQueuedRunsMax = 100'000;
 constexpr std::int64_t kSessionsMax = 10'000;
 constexpr std::int64_t kConnectionsMax = 1'000'000;
+constexpr std::int64_t kRateMax = 100'000'000;
 
 constexpr std::string_view kNothing = "(none)";
 
@@ -157,6 +158,34 @@ constexpr KeyRow ranges(std::string_view name, Default fallback, std::string_vie
           &show_ranges<Member>};
 }
 
+template <auto Member>
+std::string set_flag(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
+  return store(parse_choice(text, kFlag), config.*Member);
+}
+
+template <auto Member>
+std::string show_flag(const Config& config) {
+  return std::string(choice_name(config.*Member, kFlag));
+}
+
+template <auto Member>
+constexpr KeyRow flag(std::string_view name, Default fallback, std::string_view help) {
+  return {name, KeyKind::flag,    fallback.text, fallback.is_value, 0,
+          0,    "true or false.", help,          &set_flag<Member>, &show_flag<Member>};
+}
+
+std::string set_hosts(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
+  return store(parse_hosts(text), config.allow_hosts);
+}
+
+std::string show_hosts(const Config& config) {
+  std::string list;
+  for (const std::string& host : config.allow_hosts) {
+    list += (list.empty() ? "" : ", ") + toml_string(host);
+  }
+  return "[" + list + "]";
+}
+
 std::string set_listen(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
   return store(parse_listen(text), config.listen);
 }
@@ -192,6 +221,13 @@ constexpr KeyRow kRows[] = {
                                  "Address ranges that may call, besides loopback."),
     ranges<&Config::trusted_proxies>("trusted_proxies", described("empty"),
                                      "Proxies whose X-Forwarded-For is believed."),
+    {"allow_hosts", KeyKind::list, "empty", false, 0, 0,
+     "a list of host names like gateway.example, without ports.",
+     "Host names by which paths that need no token may be asked for, beside addresses and "
+     "localhost.",
+     &set_hosts, &show_hosts},
+    flag<&Config::metrics_without_token>("metrics_without_token", {"false"},
+                                         "Whether /metrics is answered without the admin token."),
     text<&Config::tls_cert, parse_optional_path>("tls_cert", described("none: plain HTTP"),
                                                  "a file.", "Certificate chain in PEM form."),
     text<&Config::tls_key, parse_optional_path>("tls_key", described("none: plain HTTP"), "a file.",
@@ -220,8 +256,9 @@ constexpr KeyRow kRows[] = {
                                      "Runs that may wait; the next is refused."),
     number<&Config::live_sessions_max>("max_live_sessions", {"16"}, 1, kSessionsMax,
                                        "Open sessions, live or asleep."),
-    number<&Config::sessions_max_per_app>("max_sessions_per_app", described("none"), 1,
-                                          kSessionsMax, "Open sessions of one app."),
+    number<&Config::sessions_max_per_app>(
+        "max_sessions_per_app", described("three quarters of max_live_sessions, from 8 on"), 1,
+        kSessionsMax, "Open sessions of one app."),
     number<&Config::agents_max>("max_agents", described("= max_live_sessions"), 1, kSessionsMax,
                                 "Agent processes of sessions at the same time."),
     number<&Config::session_ttl>("session_ttl_secs", {"3600"}, 1, kRetentionSecsMax,
@@ -238,6 +275,10 @@ constexpr KeyRow kRows[] = {
                                     "Size of a request's body, uploads apart."),
     number<&Config::file_bytes_max>("max_file_bytes", {"104857600"}, 1, kKiB* kGiB,
                                     "Size of an uploaded file."),
+    number<&Config::upload_bytes_max_per_app>("max_upload_bytes_per_app", {"10737418240"}, 1,
+                                              kKiB* kGiB, "Size of one app's uploads together."),
+    number<&Config::free_disk_bytes_min>("min_free_disk_bytes", {"268435456"}, 0, kKiB* kGiB,
+                                         "Free space below which no upload is taken."),
     number<&Config::connections_max>("max_connections", {"10000"}, 1, kConnectionsMax,
                                      "Connections at the same time."),
     number<&Config::connections_max_per_app>(
@@ -246,6 +287,25 @@ constexpr KeyRow kRows[] = {
     number<&Config::event_streams_max_per_app>(
         "max_event_streams_per_app", described("= max_connections_per_app"), 1, kConnectionsMax,
         "Streams of events of one app at the same time."),
+    number<&Config::connections_max_per_address>(
+        "max_connections_per_address", described("a quarter of max_connections, from 8 on"), 1,
+        kConnectionsMax, "Connections of one address; loopback and proxies have no limit."),
+    number<&Config::app_requests_max>("max_requests_per_sec_per_app", {"5000"}, 1, kRateMax,
+                                      "Requests of one app in a second."),
+    number<&Config::app_bytes_max>("max_bytes_per_sec_per_app", {"134217728"}, kKiB, kKiB* kGiB,
+                                   "Bytes of request bodies of one app in a second."),
+    number<&Config::address_requests_max>(
+        "max_requests_per_sec_per_address", {"5000"}, 1, kRateMax,
+        "Requests from one address in a second; 20 times as many from loopback and proxies."),
+    number<&Config::address_bytes_max>(
+        "max_bytes_per_sec_per_address", {"134217728"}, kKiB, kKiB* kGiB,
+        "Bytes of request bodies from one address in a second; 20 times as many likewise."),
+    number<&Config::memory_bytes_max>(
+        "memory_budget_bytes", {"67108864"}, kKiB* kKiB, kKiB* kGiB,
+        "Request bodies, unsent answers and half lines of agents in memory."),
+    number<&Config::memory_bytes_max_per_app>(
+        "memory_budget_bytes_per_app", described("a quarter of memory_budget_bytes"), kKiB,
+        kKiB* kGiB, "The same of one app; one large thing may bring it to half of the whole."),
     number<&Config::cancel_grace>("cancel_grace_ms", {"2000"}, 0, kGraceMsMax,
                                   "Time for an agent to acknowledge a cancel."),
     number<&Config::kill_grace>("kill_grace_ms", {"2000"}, 0, kGraceMsMax,
@@ -253,6 +313,9 @@ constexpr KeyRow kRows[] = {
     choice<&Config::pid_namespace, kPidNamespaces>(
         "pid_namespace", {"auto"}, "one of auto, on, off.",
         "Whether each agent gets a PID namespace of its own; auto: where the kernel allows it."),
+    flag<&Config::allow_root>(
+        "allow_root", {"false"},
+        "Whether the gateway may run as root without a warning; --allow-root alone means true."),
     number<&Config::drain_grace>("drain_grace_secs", {"30"}, 0, kDaySecs,
                                  "Time for running work to end at shutdown."),
     number<&Config::permission_timeout>("permission_timeout_secs", {"120"}, 1, kDaySecs,

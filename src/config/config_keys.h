@@ -13,7 +13,7 @@
 
 namespace clawdforge {
 
-enum class KeyKind { number, text, list, secret };
+enum class KeyKind { number, text, list, flag, secret };
 
 struct KeyRow {
   std::string_view name;

@@ -13,6 +13,6 @@ namespace clawdforge {
 // `sources` has the keys that were set; all others have their default.
 std::vector<Config::Line> config_lines(const Config& config,
                                        const std::map<std::string_view, std::string>& sources,
-                                       const std::string& agents_source);
+                                       const std::string& tables_source);
 
 }  // namespace clawdforge

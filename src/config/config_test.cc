@@ -82,6 +82,8 @@ TEST(ConfigDefaults, AreThoseOfTheContract) {
   EXPECT_EQ(config.sweep_interval, std::chrono::seconds(60));
   EXPECT_EQ(config.body_bytes_max, 16 * 1024 * 1024);
   EXPECT_EQ(config.file_bytes_max, 100 * 1024 * 1024);
+  EXPECT_EQ(config.upload_bytes_max_per_app, 10LL * 1024 * 1024 * 1024);
+  EXPECT_EQ(config.free_disk_bytes_min, 256 * 1024 * 1024);
   EXPECT_EQ(config.connections_max, 10'000);
   EXPECT_EQ(config.cancel_grace, std::chrono::milliseconds(2000));
   EXPECT_EQ(config.kill_grace, std::chrono::milliseconds(2000));
@@ -315,6 +317,8 @@ TEST(ConfigFlags, AreRefusedWhenUnknownRepeatedOrWithoutAValue) {
   EXPECT_EQ(refusal(with_flags({"--max-runs", "4", "--max-runs=5"})), "--max-runs comes twice.");
   EXPECT_EQ(refusal(with_flags({"--max-runs"})),
             "--max-runs needs a value, like --max-runs VALUE.");
+  EXPECT_TRUE(load_config(with_flags({"--allow-root", "--max-runs", "4"}))->allow_root);
+  EXPECT_FALSE(load_config(with_flags({"--allow-root=false"}))->allow_root);
   EXPECT_EQ(refusal(with_flags({"--max-runs", "--listen", "x"})),
             "--max-runs needs a value, like --max-runs VALUE.");
   EXPECT_EQ(refusal(with_flags({"--config="})), "--config needs a value, like --config FILE.");
@@ -422,6 +426,52 @@ TEST(ConfigAgents, AreRead) {
   EXPECT_EQ(other.permission_mode, std::nullopt);
 }
 
+std::string modes_line(const std::string& modes) {
+  return "[agents.x]\ncommand = [\"x\"]\npermission_modes = " + modes;
+}
+
+TEST(ConfigAgents, SayWhichModesTheyCanBeHeldTo) {
+  const Config list = loaded(nothing(), modes_line(R"(["ask", "deny_all"])"));
+  const auto& modes = list.agents.at("x").permission_modes;
+  ASSERT_TRUE(modes);
+  EXPECT_EQ(modes->size(), 2U);
+  EXPECT_TRUE(modes->contains(PermissionMode::ask));
+  EXPECT_THAT(render_config(list), HasSubstr(R"(["deny_all", "ask"])"));
+
+  const std::string table =
+      R"({ deny_all = { env = { A = "1" }, args = ["--no"], mode = "off" }, approve_all = {  } })";
+  const Config config = loaded(nothing(), modes_line(table));
+  const ModeSwitches& held = config.agents.at("x").permission_modes->at(PermissionMode::deny_all);
+  EXPECT_EQ(held.env.at("A"), "1");
+  EXPECT_THAT(held.arguments, testing::ElementsAre("--no"));
+  EXPECT_EQ(held.agent_mode, "off");
+  EXPECT_THAT(render_config(config), HasSubstr(table));
+  EXPECT_FALSE(loaded(nothing(), kAgents).agents.at("claude").permission_modes);
+}
+
+TEST(ConfigAgents, ModesAreRefusedWithWhatIsWrong) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {R"("ask")", "an array of modes"},
+      {"[]", "must name a mode"},
+      {"{}", "must name a mode"},
+      {R"(["yolo"])", "one of deny_all"},
+      {"[1]", "an array of modes"},
+      {"{ ask = 1 }", "ask must be a table"},
+      {"{ yolo = {} }", "one of deny_all"},
+      {"{ ask = { flags = [] } }", "only env, args and mode"},
+      {"{ ask = { args = [1] } }", "an array of strings"},
+      {"{ ask = { mode = 1 } }", "must be a string"},
+      {"{ ask = { env = [] } }", "a table of strings"},
+  };
+  for (const auto& [modes, sentence] : cases) {
+    const std::string said = refusal(nothing(), modes_line(modes));
+    EXPECT_THAT(said, HasSubstr("agents.x.permission_modes in the file, line 3,")) << modes;
+    EXPECT_THAT(said, HasSubstr(sentence)) << modes;
+  }
+  EXPECT_THAT(refusal(nothing(), modes_line("[\"ask\"]\nprotocol = \"acpx\"")),
+              HasSubstr("acpx cannot hold an agent to ask"));
+}
+
 TEST(ConfigAgents, AreRefusedWithKeyAndLine) {
   const auto agent = [](const std::string& rest) {
     return refusal(nothing(), "[agents.x]\ncommand = [\"x\"]\n" + rest);
@@ -432,7 +482,7 @@ TEST(ConfigAgents, AreRefusedWithKeyAndLine) {
   EXPECT_EQ(agent("protocol = \"mcp\""),
             "agents.x.protocol in the file, line 3, is wrong: it must be one of acp, acpx.");
   EXPECT_THAT(agent("protocol = 1"), HasSubstr("it must be a string."));
-  EXPECT_THAT(agent("permission_mode = \"no\""), HasSubstr("one of approve_reads"));
+  EXPECT_THAT(agent("permission_mode = \"no\""), HasSubstr("one of deny_all"));
   for (const char* env : {"env = \"A\"", "env = [\"\"]", "env = [\"A=B\"]", "env = [\"1A\"]",
                           "env = [1]", "env = [\"A\\u0000\"]"}) {
     EXPECT_THAT(agent(env), HasSubstr("names of environment variables")) << env;
@@ -451,7 +501,7 @@ TEST(ConfigAgents, AreRefusedWithKeyAndLine) {
   EXPECT_EQ(loaded(nothing(), "[agents.claude]\nenv = [\"A\"]").agents.at("claude").command.size(),
             0U);
   EXPECT_THAT(refusal(nothing(), "[agents.\"a b\"]\ncommand = [\"x\"]"),
-              HasSubstr("is no name for an agent"));
+              HasSubstr("is not a name for an agent"));
 }
 
 TEST(ConfigText, ShowsEveryKeyWithValueAndSource) {

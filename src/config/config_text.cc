@@ -12,7 +12,7 @@ namespace clawdforge {
 namespace {
 
 constexpr std::size_t kShownBytesMax = 80;
-constexpr std::size_t kGuessedBytesMax = 64;  // longer texts are no misspelt keys
+constexpr std::size_t kGuessedBytesMax = 64;  // longer texts are not misspelt keys
 constexpr std::size_t kCutBytesMin = 6;
 constexpr std::string_view kMask = "***";
 

@@ -1,5 +1,5 @@
 // What the two readers of the TOML file share. Included by config_file.cc and
-// config_agents.cc only: the library's header is slow to compile.
+// config_tables.cc only: the library's header is slow to compile.
 #pragma once
 
 // Version 3.3 calls letters from U+00A1 to U+0499 outside of strings unreachable. In the
@@ -40,8 +40,11 @@ std::unexpected<Failure> refuse_unknown_key(std::string_view key, std::string_vi
 // The strings of an array, or nothing if it holds anything else or is none.
 std::optional<std::vector<std::string>> strings_of(const toml::node& node);
 
-// The tables [agents.NAME].
+// Of the file: the tables [agents.NAME], [defaults] and [mcp_servers.NAME].
 Result<std::map<std::string, AgentTable>> read_agents(const toml::node& node,
                                                       std::string_view file);
+Result<Policy> read_defaults(const toml::node& node, std::string_view file);
+Result<std::map<std::string, McpServerTable>> read_mcp_servers(const toml::node& node,
+                                                               std::string_view file);
 
 }  // namespace clawdforge

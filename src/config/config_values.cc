@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/text.h"
 #include "config/config_text.h"
 
 namespace clawdforge {
@@ -69,6 +70,27 @@ Parsed<std::vector<Cidr>> parse_ranges(std::string_view text) {
   return ranges;
 }
 
+Parsed<std::vector<std::string>> parse_hosts(std::string_view text) {
+  constexpr std::size_t kHostBytesMax = 253;
+  constexpr std::size_t kHostsMax = 256;
+  std::vector<std::string> hosts;
+  for (std::string item : split_list(text)) {
+    std::ranges::transform(item, item.begin(), lower_case);
+    const bool is_name =
+        !item.empty() && item.size() <= kHostBytesMax &&
+        item.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-_") == std::string::npos;
+    if (!is_name) {
+      return std::unexpected(
+          "it must be a list of host names like gateway.example, without ports.");
+    }
+    if (hosts.size() == kHostsMax) {
+      return std::unexpected(fmt::format("it must not have more than {} names.", kHostsMax));
+    }
+    hosts.push_back(std::move(item));
+  }
+  return hosts;
+}
+
 Parsed<std::string> parse_path(std::string_view text, const PathOrigin& origin) {
   auto checked = parse_text(text);
   if (!checked) return checked;
@@ -102,7 +124,7 @@ Parsed<std::string> parse_ledger(std::string_view text, const PathOrigin& origin
         "it must be sqlite:PATH: a ledger in memory would not survive a restart.");
   }
   auto absolute = parse_path(path, origin);
-  if (!absolute) return std::unexpected("the path behind sqlite: is wrong: " + absolute.error());
+  if (!absolute) return std::unexpected("the path after sqlite: is wrong: " + absolute.error());
   return std::string(kSqlite) + *absolute;
 }
 

@@ -27,6 +27,8 @@ Parsed<ListenAddress> parse_listen(std::string_view text);
 std::string listen_text(const ListenAddress& listen);
 
 Parsed<std::vector<Cidr>> parse_ranges(std::string_view text);
+// Host names in lower case, without ports.
+Parsed<std::vector<std::string>> parse_hosts(std::string_view text);
 
 // Absolute, without "." and "..", without a slash at its end; a leading ~/ is $HOME.
 Parsed<std::string> parse_path(std::string_view text, const PathOrigin& origin);
@@ -37,7 +39,7 @@ Parsed<std::string> parse_program(std::string_view text, const PathOrigin& origi
 // sqlite:PATH (made absolute) or a PostgreSQL URL.
 Parsed<std::string> parse_ledger(std::string_view text, const PathOrigin& origin);
 
-// Empty, or why the token is no good, without showing it.
+// Empty, or why the token cannot be used, without showing it.
 std::string admin_token_fault(std::string_view token);
 
 // Not empty, of a sane length, without control characters.
@@ -50,10 +52,10 @@ struct Choice {
 };
 
 inline constexpr Choice<PermissionMode> kPermissionModes[] = {
-    {"approve_reads", PermissionMode::approve_reads},
-    {"approve_all", PermissionMode::approve_all},
     {"deny_all", PermissionMode::deny_all},
-    {"ask", PermissionMode::ask}};
+    {"approve_reads", PermissionMode::approve_reads},
+    {"ask", PermissionMode::ask},
+    {"approve_all", PermissionMode::approve_all}};
 inline constexpr Choice<AgentProtocol> kAgentProtocols[] = {{"acp", AgentProtocol::acp},
                                                             {"acpx", AgentProtocol::acpx}};
 inline constexpr Choice<EventFormat> kEventFormats[] = {{"acp", EventFormat::acp},
@@ -61,6 +63,7 @@ inline constexpr Choice<EventFormat> kEventFormats[] = {{"acp", EventFormat::acp
 inline constexpr Choice<PidNamespace> kPidNamespaces[] = {
     {"auto", PidNamespace::automatic}, {"on", PidNamespace::on}, {"off", PidNamespace::off}};
 inline constexpr Choice<bool> kSwitch[] = {{"on", true}, {"off", false}};
+inline constexpr Choice<bool> kFlag[] = {{"true", true}, {"false", false}};
 inline constexpr Choice<LogLevel> kLogLevels[] = {{"debug", LogLevel::debug},
                                                   {"info", LogLevel::info},
                                                   {"warn", LogLevel::warn},

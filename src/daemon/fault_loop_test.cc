@@ -19,6 +19,7 @@
 #include "daemon/gateway.h"
 #include "ledger/core/migrations.h"
 #include "ledger/ledger.h"
+#include "ledger/sqlite/sqlite_driver.h"
 
 namespace clawdforge {
 namespace {
@@ -253,7 +254,28 @@ class FaultLoopTest : public testing::Test {
     }
   }
 
-  // A run and a turn work, and there is nothing that nobody owns.
+  // `act` takes an app's token away; it works until that has succeeded.
+  void old_token_loop(Mode mode, const std::function<ClientAnswer(const std::string& name)>& act) {
+    int number = 0;
+    std::string name;
+    std::string old;
+    const auto whoami = [&](const std::string& token) {
+      const Secret own = std::exchange(app_token_, Secret(std::string(token)));
+      const int status = call("GET", "/whoami").status;
+      app_token_ = Secret(std::string(own.reveal()));
+      return status;
+    };
+    loop({.prepare =
+              [&] {
+                name = "app-" + std::to_string(++number);
+                old = mint(name);
+              },
+          .act = [&] { return act(name); },
+          .tidy = [&](bool is_good) { EXPECT_EQ(whoami(old), is_good ? 401 : 200); }},
+         {mode});
+  }
+
+  // A run and a turn work, and no process or file is left without an owner.
   void expect_well() {
     wait_until([&] { return call("GET", "/readyz").status == 200; }, "it is ready again");
     expect_good(call("POST", "/run", R"({"prompt":"well"})"));
@@ -305,7 +327,8 @@ std::string FaultLoopTest::run() {
   sources.cores = 2;
   const auto config = load_config_with_file_text(
       std::move(sources), "[agents.scripted]\ncommand = [\"/usr/bin/python3\", \"-S\", \"" +
-                              (root_ / "agent.py").string() + "\"]\n");
+                              (root_ / "agent.py").string() +
+                              "\"]\npermission_modes = [\"approve_reads\", \"ask\"]\n");
   if (!config) return config.error().message;
   Log log(config->log_level, config->log_format);
   const SystemClock clock;
@@ -324,7 +347,7 @@ std::string FaultLoopTest::run() {
   auto spawner = Spawner::make(io.get_executor(), options, log);
   if (!spawner) return spawner.error().message;
   Disk disk(io.get_executor());
-  const ServiceNotice nobody({});
+  const ServiceNotice no_notice({});
   Gateway gateway({io,
                    *config,
                    *data_dir,
@@ -335,7 +358,7 @@ std::string FaultLoopTest::run() {
                    metrics,
                    **spawner,
                    disk,
-                   nobody,
+                   no_notice,
                    "/nowhere/clawdforge",
                    {{"PATH", "/usr/bin:/bin"}, {"HOME", root_.string()}}},
                   sha256(kAdminToken));
@@ -373,26 +396,29 @@ TEST_F(FaultLoopTest, Minting) {
             }});
 }
 
-TEST_F(FaultLoopTest, RotatingAndRevoking) {
-  int number = 0;
-  std::string name;
-  std::string old;
-  const auto whoami = [&](const std::string& token) {
-    const Secret own = std::exchange(app_token_, Secret(std::string(token)));
-    const int status = call("GET", "/whoami").status;
-    app_token_ = Secret(std::string(own.reveal()));
-    return status;
-  };
-  const auto prepare = [&] {
-    name = "app-" + std::to_string(++number);
-    old = mint(name);
-  };
-  loop({.prepare = prepare,
-        .act = [&] { return admin("POST", "/admin/tokens/" + name + "/rotate"); },
-        .tidy = [&](bool is_good) { EXPECT_EQ(whoami(old), is_good ? 401 : 200); }});
-  loop({.prepare = prepare,
-        .act = [&] { return admin("DELETE", "/admin/tokens/" + name); },
-        .tidy = [&](bool is_good) { EXPECT_EQ(whoami(old), is_good ? 401 : 200); }});
+// One mode a test: after 20 wrong tokens in a minute the next ones are told 429.
+TEST_F(FaultLoopTest, RotatingWithFaultsPassing) {
+  old_token_loop(Mode::passing, [this](const std::string& name) {
+    return admin("POST", "/admin/tokens/" + name + "/rotate");
+  });
+}
+
+TEST_F(FaultLoopTest, RevokingWithFaultsPassing) {
+  old_token_loop(Mode::passing, [this](const std::string& name) {
+    return admin("DELETE", "/admin/tokens/" + name);
+  });
+}
+
+TEST_F(FaultLoopTest, RotatingWithFaultsStaying) {
+  old_token_loop(Mode::staying, [this](const std::string& name) {
+    return admin("POST", "/admin/tokens/" + name + "/rotate");
+  });
+}
+
+TEST_F(FaultLoopTest, RevokingWithFaultsStaying) {
+  old_token_loop(Mode::staying, [this](const std::string& name) {
+    return admin("DELETE", "/admin/tokens/" + name);
+  });
 }
 
 TEST_F(FaultLoopTest, ARunWithAFile) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "api/admin/audit_routes.h"
 #include "api/admin/sweep_routes.h"
 #include "api/admin/token_routes.h"
+#include "api/admin/whoami_routes.h"
 #include "api/core/problem.h"
 #include "api/native/agent_routes.h"
 #include "api/native/event_routes.h"
@@ -21,9 +23,11 @@
 #include "api/native/session_routes.h"
 #include "base/async/async_tokens.h"
 #include "base/version.h"
-#include "config/agent_specs.h"
+#include "config/agents/agent_specs.h"
 #include "daemon/agent_protocols.h"
+#include "daemon/local_peers.h"
 #include "daemon/process_setup.h"
+#include "sessions/live/session_dependencies.h"
 #include "upkeep/recovery.h"
 
 namespace clawdforge {
@@ -32,7 +36,7 @@ namespace {
 constexpr std::chrono::seconds kLagInterval{1};
 constexpr std::chrono::milliseconds kDrainLook{10};
 constexpr std::chrono::seconds kFirstLookMax{1};
-constexpr std::chrono::seconds kLastStepsMax{10};   // of a drain, beside the graces
+constexpr std::chrono::seconds kLastStepsMax{10};   // of a drain, beside graces and processes
 constexpr std::chrono::seconds kLastAnswersMax{1};  // to write them when the grace is over
 
 std::string url_of(const Config& config, std::uint16_t port) {
@@ -46,43 +50,43 @@ std::string home_of(const std::map<std::string, std::string>& environment) {
   return home == environment.end() ? "" : home->second;
 }
 
+// One app leaves a quarter to the others, unless there are so few that it would hardly have any.
+std::int64_t share_of(std::int64_t all) {
+  constexpr std::int64_t kSharedFrom = 8;
+  return all < kSharedFrom ? all : all / 4 * 3;
+}
+
 }  // namespace
 
 Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
     : deps_(surroundings),
       instance_id_(deps_.ledger.instance_id),
       connections_max_(connections_max()),
-      tasks_(deps_.io.get_executor()),
-      signals_(deps_.io.get_executor()),
       apps_(deps_.ledger.apps, deps_.clock, deps_.ids, deps_.log),
       quota_(quota_options(), deps_.metrics),
+      rates_(rate_options(), deps_.metrics),
+      memory_(memory_limits(), deps_.metrics),
       watch_({.executor = deps_.io.get_executor(),
               .ledger = deps_.ledger,
               .apps = apps_,
               .clock = deps_.clock,
               .log = deps_.log}),
-      upload_files_(deps_.data_dir.path(), deps_.disk),
+      upload_files_(deps_.data_dir.path(), deps_.disk, deps_.config.free_disk_bytes_min),
       run_dirs_(deps_.data_dir.path(), deps_.disk, deps_.log),
       session_dirs_(deps_.data_dir.path(), deps_.disk, deps_.log),
       acpx_records_(home_of(deps_.environment), deps_.disk),
-      uploads_(deps_.ledger.uploads, upload_files_, deps_.clock, deps_.ids, instance_id_),
+      uploads_(deps_.ledger.uploads, upload_files_, deps_.clock, deps_.ids, instance_id_,
+               deps_.config.upload_bytes_max_per_app),
       catalog_(specs()),
-      starter_({catalog_, deps_.spawner, deps_.clock, deps_.metrics, deps_.log}, starter_options()),
-      runs_({.executor = deps_.io.get_executor(),
-             .rows = deps_.ledger.runs,
-             .quota = quota_,
-             .catalog = catalog_,
-             .starter = starter_,
-             .uploads = uploads_,
-             .run_dirs = run_dirs_,
-             .clock = deps_.clock,
-             .ids = deps_.ids,
-             .metrics = deps_.metrics,
-             .instance_id = instance_id_}),
+      starter_(
+          {catalog_, deps_.spawner, deps_.clock, deps_.metrics, deps_.log, &compute_, &memory_},
+          starter_options()),
+      runs_(runs_dependencies()),
       sessions_({deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_,
-                 catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock, deps_.ids,
-                 deps_.log, deps_.metrics},
+                 policies_, catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock,
+                 deps_.ids, deps_.log, deps_.metrics},
                 sessions_options()),
+      removals_({deps_.ledger.apps, sessions_, deps_.clock, deps_.log}),
       sweeper_({.executor = deps_.io.get_executor(),
                 .uploads = deps_.ledger.uploads,
                 .runs = deps_.ledger.runs,
@@ -106,17 +110,29 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
               acpx_.finding(),
               [this] { return deps_.disk.is_stalled(); },
               [this] { show_depths(); }},
-      api_(endpoints(),
-           Auth({deps_.config.allow_cidrs, deps_.config.trusted_proxies}, admin_digest, apps_),
-           quota_, static_cast<std::size_t>(deps_.config.body_bytes_max), is_draining_, refusals()),
+      api_(endpoints(), Auth(address_rules(), admin_digest, apps_), api_limits(), is_draining_,
+           refusals()),
       server_(
           deps_.io, server_options(), [this](Request& request) { return api_.admit(request); },
           deps_.log, deps_.metrics) {
+  connect();
+}
+
+// Shows the version, and ties the parts together: who is told of what.
+void Gateway::connect() {
   deps_.metrics.gauge("clawdforge_build_info", "The running version.", {{"version", kVersion}})
       .set(1);
-  watch_.on_reload([this] { sessions_.recheck_readers(); });
+  apps_.on_removed([this](const std::string& app) {
+    runs_.end_app(app);
+    removals_.note(app);
+  });
+  watch_.on_reload([this] {
+    sessions_.recheck_readers();
+    if (removals_.has_any()) tasks_.spawn(removals_.follow());
+  });
   sweeper_.add([this](SweepReport* report) { return session_sweep_.sweep(report); });
   sweeper_.add([this](SweepReport*) { return tidy_disk(); });
+  sweeper_.add([this](SweepReport*) { return uploads_.count_stored(); });
 }
 
 // As configured, or as many as there are descriptors for: a connection that cannot be
@@ -137,51 +153,84 @@ std::size_t Gateway::connections_max() const {
   return possible;
 }
 
-// One app leaves a quarter to the others, unless there are so few that it would hardly have any.
 Quota::Options Gateway::quota_options() const {
-  constexpr std::size_t kSharedFrom = 8;
-  const std::size_t share =
-      connections_max_ < kSharedFrom ? connections_max_ : connections_max_ / 4 * 3;
   const Config& config = deps_.config;
-  const auto connections =
-      config.connections_max_per_app.value_or(static_cast<std::int64_t>(share));
+  const auto connections = config.connections_max_per_app.value_or(
+      share_of(static_cast<std::int64_t>(connections_max_)));
   return {.runs_max = static_cast<std::size_t>(config.runs_max),
           .queued_runs_max = static_cast<std::size_t>(config.queued_runs_max),
           .runs_max_per_app = config.runs_max_per_app,
           .agents_max = static_cast<std::size_t>(config.agents_max),
-          .sessions = {config.live_sessions_max, config.sessions_max_per_app},
+          .sessions = {.open_max = config.live_sessions_max,
+                       .open_max_per_app = config.sessions_max_per_app,
+                       .open_share_max = share_of(config.live_sessions_max)},
           .connections_max_per_app = connections,
           .event_streams_max_per_app = config.event_streams_max_per_app.value_or(connections)};
+}
+
+AddressRules Gateway::address_rules() const {
+  return {deps_.config.allow_cidrs, deps_.config.trusted_proxies, deps_.config.allow_hosts};
+}
+
+RateLimits::Options Gateway::rate_options() const {
+  constexpr std::size_t kSharedFrom = 8;
+  const std::size_t share =
+      connections_max_ < kSharedFrom ? connections_max_ : connections_max_ / 4;
+  const Config& config = deps_.config;
+  return {.app_requests_max = static_cast<double>(config.app_requests_max),
+          .app_bytes_max = static_cast<double>(config.app_bytes_max),
+          .address_requests_max = static_cast<double>(config.address_requests_max),
+          .address_bytes_max = static_cast<double>(config.address_bytes_max),
+          .address_connections_max = static_cast<std::size_t>(
+              config.connections_max_per_address.value_or(static_cast<std::int64_t>(share))),
+          .proxies = config.trusted_proxies};
+}
+
+// Whatever is configured, one body of the largest size fits.
+ByteBudget::Limits Gateway::memory_limits() const {
+  const Config& config = deps_.config;
+  const std::int64_t all = std::max(config.memory_bytes_max, 2 * config.body_bytes_max);
+  return {.bytes_max = static_cast<std::size_t>(all),
+          .share_bytes_max =
+              static_cast<std::size_t>(config.memory_bytes_max_per_app.value_or(all / 4))};
 }
 
 // Each dialect registers its own shape for its paths here.
 RefusalRenderers Gateway::refusals() { return RefusalRenderers(render_native_refusal); }
 
-ServerOptions Gateway::server_options() const {
+ApiLimits Gateway::api_limits() {
+  return {.quota = quota_,
+          .rates = rates_,
+          .memory = memory_,
+          .body_bytes_max = static_cast<std::size_t>(deps_.config.body_bytes_max)};
+}
+
+ServerOptions Gateway::server_options() {
   ServerOptions options;
+  options.admit_peer = [this](const IpAddress& peer) { return rates_.admit_connection(peer); };
   options.connections_max = connections_max_;
-  options.tls_cert = deps_.config.tls_cert;
-  options.tls_key = deps_.config.tls_key;
+  options.admits_local = may_administer;
   options.refusals = refusals();
   // The id's random tail tells the requests of two lives of the gateway apart. Short: with
-  // its number behind it, the id fits into a string without memory of its own.
+  // its number after it, the id fits into a string without memory of its own.
   options.request_id_prefix = "r" + instance_id_.substr(instance_id_.size() - 6) + "-";
   return options;
 }
 
 Endpoints Gateway::endpoints() {
   Endpoints all;
-  add_health_routes(all, health_);
-  add_token_routes(all, apps_, sessions_);
+  add_health_routes(all, health_, deps_.config.metrics_without_token);
+  add_token_routes(all, apps_, sessions_, removals_);
+  add_whoami_routes(all, policies_, catalog_.names());
   const Config& config = deps_.config;
   add_run_routes(all, runs_, compute_,
                  {config.default_model, config.default_timeout, config.max_timeout});
-  add_file_routes(all, uploads_, static_cast<std::size_t>(config.file_bytes_max));
-  add_session_routes(all, sessions_, apps_, quota_, compute_, deps_.ledger.sessions,
+  add_file_routes(all, uploads_, apps_, static_cast<std::size_t>(config.file_bytes_max));
+  add_session_routes(all, sessions_, apps_, quota_, memory_, compute_, deps_.ledger.sessions,
                      {config.default_timeout, config.max_timeout, config.event_format});
-  add_event_routes(all, sessions_, apps_, quota_);
+  add_event_routes(all, sessions_, apps_, quota_, memory_);
   add_permission_routes(all, sessions_);
-  add_agent_routes(all, [this] { return starter_.list(); });
+  add_agent_routes(all, [this] { return starter_.list(); }, policies_);
   add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
   add_sweep_routes(all, sweeper_);
   return all;
@@ -205,6 +254,24 @@ ProcessStarter::Options Gateway::starter_options() const {
           .start_max = deps_.config.agent_start_timeout};
 }
 
+Runs::Dependencies Gateway::runs_dependencies() {
+  return {.executor = deps_.io.get_executor(),
+          .rows = deps_.ledger.runs,
+          .quota = quota_,
+          .apps = apps_,
+          .policies = policies_,
+          .catalog = catalog_,
+          .starter = starter_,
+          .uploads = uploads_,
+          .run_dirs = run_dirs_,
+          .clock = deps_.clock,
+          .ids = deps_.ids,
+          .metrics = deps_.metrics,
+          .instance_id = instance_id_,
+          .compute = &compute_,
+          .permission_mode = deps_.config.permission_mode};
+}
+
 Sessions::Options Gateway::sessions_options() const {
   const Config& config = deps_.config;
   return {.permission_mode = config.permission_mode,
@@ -212,7 +279,8 @@ Sessions::Options Gateway::sessions_options() const {
           .start_max = config.agent_start_timeout,
           .first_sign_max = config.first_sign_timeout,
           .permission_timeout = config.permission_timeout,
-          .reader_bytes_max = static_cast<std::size_t>(config.reader_buffer_bytes)};
+          .reader_bytes_max = static_cast<std::size_t>(config.reader_buffer_bytes),
+          .journal_bytes_max = config.journal_bytes_max_per_session};
 }
 
 ProgramProbe Gateway::probe_of(const std::string& program) {
@@ -263,13 +331,21 @@ Async<void> Gateway::start() {
                                      .metrics = deps_.metrics,
                                      .kill_grace = deps_.config.kill_grace});
   if (!recovered) co_return recovered;
+  auto counted = co_await uploads_.count_stored();
+  if (!counted) co_return counted;
   co_await await_first_look();
 
+  if (!deps_.config.tls_cert.empty()) {
+    auto loaded = load_tls(deps_.config.tls_cert, deps_.config.tls_key);
+    if (!loaded) co_return std::unexpected(loaded.error());
+    server_.replace_tls(std::move(*loaded));
+  }
   const ListenAddress& listen = deps_.config.listen;
   const auto port = server_.listen(listen.host, listen.port);
   if (!port) co_return std::unexpected(port.error());
   auto written = deps_.data_dir.write_port(*port);
   if (!written) co_return std::unexpected(written.error());
+  listen_locally();
   tasks_.spawn(watch_.run());
   tasks_.spawn(measure_loop_lag());
   tasks_.spawn(sweeper_.run());
@@ -284,7 +360,16 @@ Async<void> Gateway::start() {
   std::printf("clawdforge listening on %s\n", url.c_str());
   std::fflush(stdout);
   deps_.notice.ready("listening on " + url);
+  trash_.empty();
   co_return Result<void>{};
+}
+
+// Without it the commands of the owner go over TCP, with the admin token.
+void Gateway::listen_locally() {
+  const auto listening = server_.listen_local(deps_.data_dir.admin_socket_path());
+  if (listening) return;
+  deps_.log.warn("there is no local socket: clawdforge token uses the port and the admin token",
+                 {{"why", std::string_view(listening.error().message)}});
 }
 
 Task<void> Gateway::wait_for_signal() {
@@ -292,7 +377,7 @@ Task<void> Gateway::wait_for_signal() {
     const auto [error, number] = co_await signals_.async_wait(kAwait);
     if (error) co_return;
     if (number == SIGHUP) {
-      deps_.log.info("SIGHUP changes nothing: restart the gateway to change its configuration");
+      co_await reload_certificate();
       continue;
     }
     deps_.log.info("draining", {{"signal", std::int64_t{number}}});
@@ -300,11 +385,29 @@ Task<void> Gateway::wait_for_signal() {
   }
 }
 
+// The files are read on the disk's thread. One that is no good changes nothing.
+Task<void> Gateway::reload_certificate() {
+  const Config& config = deps_.config;
+  if (config.tls_cert.empty()) {
+    deps_.log.info("SIGHUP changes nothing: restart the gateway to change its configuration");
+    co_return;
+  }
+  auto loaded = co_await deps_.disk.call(
+      Lane(), [cert = config.tls_cert, key = config.tls_key] { return load_tls(cert, key); });
+  if (!loaded) {
+    deps_.log.error("the certificate was not reloaded; the old one stays in use",
+                    {{"why", std::string_view(loaded.error().message)}});
+    co_return;
+  }
+  server_.replace_tls(std::move(*loaded));
+  deps_.log.info("the certificate was reloaded; the rest of the configuration was not");
+}
+
 Task<void> Gateway::watch_for_second_signal() {
   while (!is_ending_) {
     const auto [error, number] = co_await signals_.async_wait(kAwait);
     if (error) co_return;
-    // Whoever asks twice wants no more patience: what was acknowledged is committed.
+    // A second signal ends the process at once. What was answered is committed, so nothing is lost.
     if (number != SIGHUP) std::_Exit(128 + number);
   }
 }
@@ -312,8 +415,10 @@ Task<void> Gateway::watch_for_second_signal() {
 Async<void> Gateway::drain() {
   is_draining_ = true;
   const Config& config = deps_.config;
-  deps_.notice.stopping(
-      "draining", config.drain_grace + config.cancel_grace + config.kill_grace + kLastStepsMax);
+  const auto end_max = config.drain_grace + config.cancel_grace + config.kill_grace +
+                       kLauncherEndMax + kOrphansEndMax + kLastStepsMax;
+  deps_.notice.stopping("draining", end_max);
+  end_process_after(std::chrono::ceil<std::chrono::seconds>(end_max));
   server_.drain();
   sessions_.end_event_streams();
   const bool is_idle =
@@ -346,7 +451,7 @@ Task<void> Gateway::end_work() {
 // False: something is still under way at `end`.
 Task<bool> Gateway::wait_until_idle(std::chrono::steady_clock::time_point end) {
   Timer look(deps_.io.get_executor());
-  // A turn may be under way without anybody who waits for it.
+  // A turn may be under way whose caller has gone.
   const auto is_busy = [this] { return server_.busy() > 0 || sessions_.busy_count() > 0; };
   while (is_busy() && std::chrono::steady_clock::now() < end) {
     look.expires_after(kDrainLook);
@@ -378,18 +483,19 @@ Task<void> Gateway::keep_telling() {
   }
 }
 
-// What could not be removed when its time had come. Behind what the sweep before has asked
-// for, so that it does not pile up in front of a disk that is slow or stuck.
+// Removes what could not be removed when its time had come. It first waits until the disk has done
+// what the sweep asked for before, so that jobs do not pile up for a disk that is slow or stuck.
 Async<void> Gateway::tidy_disk() {
-  const auto answered = co_await deps_.disk.call([]() -> Result<void> { return {}; });
+  const auto answered = co_await deps_.disk.call(Lane(), []() -> Result<void> { return {}; });
   if (!answered) co_return std::unexpected(answered.error());
   run_dirs_.remove_again();
   session_dirs_.remove_again();
+  trash_.remove_again();
   upload_files_.remove_again();
   co_return Result<void>{};
 }
 
-// When somebody asks: whoever fills and empties these has nothing to count.
+// Called when metrics are asked for, so that the queues need not keep a gauge up to date.
 void Gateway::show_depths() {
   const auto show = [this](const char* name, const char* help, std::size_t depth) {
     deps_.metrics.gauge(name, help).set(static_cast<std::int64_t>(depth));
@@ -398,7 +504,7 @@ void Gateway::show_depths() {
   show("clawdforge_disk_queue_jobs", "Jobs of the disk that wait or are being done.",
        deps_.disk.waiting());
   show("clawdforge_runs_unsettled", "Ended runs whose rows do not say so yet.", runs_.unsettled());
-  show("clawdforge_turns_waiting", "Turns that wait behind another one.", load.turns_waiting);
+  show("clawdforge_turns_waiting", "Turns that wait for another one.", load.turns_waiting);
   show("clawdforge_permissions_open", "Questions that wait for an answer.", load.questions_open);
   show("clawdforge_answer_bytes", "Gathered for the answers of turns.", load.answer_bytes);
   show("clawdforge_journal_waiting_bytes", "Events on their way to the ledger.",
@@ -409,8 +515,12 @@ void Gateway::show_depths() {
        load.undropped);
   show("clawdforge_log_waiting_bytes", "Log lines that wait to be written.",
        deps_.log.waiting_bytes());
+  show("clawdforge_upload_bytes", "Uploads that are stored or under way.",
+       static_cast<std::size_t>(uploads_.bytes()));
   show("clawdforge_removals_waiting", "Directories and files that could not be removed yet.",
-       run_dirs_.unremoved() + session_dirs_.unremoved() + upload_files_.unremoved());
+       run_dirs_.unremoved() + session_dirs_.unremoved() + upload_files_.unremoved() +
+           trash_.unremoved());
+  show("clawdforge_compute_waiting", "Large texts that wait to be read.", compute_.waiting());
   show("clawdforge_http_requests_busy", "Requests that are being read, handled or answered.",
        server_.busy());
 }

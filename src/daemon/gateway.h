@@ -20,15 +20,19 @@
 #include "base/async/timer.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/limits/byte_budget.h"
 #include "base/telemetry/log.h"
 #include "base/telemetry/metrics.h"
 #include "config/config.h"
+#include "daemon/policy_setup.h"
 #include "daemon/service_notice.h"
 #include "http/server/server.h"
 #include "ledger/ledger.h"
 #include "process/tree/spawner.h"
 #include "quota/apps.h"
+#include "quota/policies.h"
 #include "quota/quota.h"
+#include "quota/rate_limits.h"
 #include "runs/runs.h"
 #include "sessions/sessions.h"
 #include "storage/disk/data_dir.h"
@@ -36,7 +40,9 @@
 #include "storage/work/acpx_records.h"
 #include "storage/work/run_dirs.h"
 #include "storage/work/session_dirs.h"
+#include "storage/work/trash.h"
 #include "storage/work/upload_files.h"
+#include "upkeep/app_removals.h"
 #include "upkeep/session_sweep.h"
 #include "upkeep/sweeper.h"
 #include "upkeep/watch.h"
@@ -71,8 +77,11 @@ class Gateway {
  private:
   using Signals = boost::asio::basic_signal_set<IoExecutor>;
 
+  void connect();
   Async<void> start();
+  void listen_locally();
   Task<void> wait_for_signal();
+  Task<void> reload_certificate();
   Task<void> watch_for_second_signal();
   Task<void> measure_loop_lag();
   Task<void> keep_telling();
@@ -83,8 +92,13 @@ class Gateway {
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;
   Quota::Options quota_options() const;
+  AddressRules address_rules() const;
+  RateLimits::Options rate_options() const;
+  ByteBudget::Limits memory_limits() const;
+  ApiLimits api_limits();
+  Runs::Dependencies runs_dependencies();
   static RefusalRenderers refusals();
-  ServerOptions server_options() const;
+  ServerOptions server_options();
   Endpoints endpoints();
   std::vector<AgentSpec> specs() const;
   ProcessStarter::Options starter_options() const;
@@ -99,23 +113,28 @@ class Gateway {
   bool is_draining_ = false;
   bool is_ending_ = false;
   bool is_over_ = false;  // nothing is left but to return
-  TaskGroup tasks_;
-  Signals signals_;
+  TaskGroup tasks_{deps_.io.get_executor()};
+  Signals signals_{deps_.io.get_executor()};
   Timer lag_timer_{deps_.io.get_executor()};
   Timer alive_timer_{deps_.io.get_executor()};
   Apps apps_;
   Quota quota_;
+  RateLimits rates_;
+  ByteBudget memory_;
+  const Policies policies_ = policies_of(deps_.config, deps_.environment);
   Watch watch_;
   ComputeWorker compute_{deps_.io.get_executor()};
   UploadFiles upload_files_;
   RunDirs run_dirs_;
   SessionDirs session_dirs_;
+  Trash trash_{deps_.data_dir.path(), deps_.disk, deps_.log};
   AcpxRecords acpx_records_;
   Uploads uploads_;
   const AgentCatalog catalog_;
   ProcessStarter starter_;
   Runs runs_;
   Sessions sessions_;
+  AppRemovals removals_;
   Sweeper sweeper_;
   SessionSweep session_sweep_;
   ProgramProbe claude_;

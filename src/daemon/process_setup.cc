@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 namespace clawdforge {
 namespace {
@@ -36,6 +38,14 @@ std::optional<std::uint64_t> raise_descriptor_limit() {
   return before;
 }
 
+// In a signal's handler only the simplest of calls are allowed.
+void end_late(int /*number*/) {
+  constexpr std::string_view kSentence =
+      "clawdforge: the gateway does not come to its end and is ended\n";
+  static_cast<void>(::write(STDERR_FILENO, kSentence.data(), kSentence.size()));
+  std::_Exit(kExitLate);
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> prepare_process() {
@@ -54,6 +64,11 @@ Result<std::string> own_program() {
   if (!error) return path.string();
   return fail(Errc::unavailable, "no_proc",
               fmt::format("The gateway cannot find its own program: {}.", error.message()));
+}
+
+void end_process_after(std::chrono::seconds most) {
+  std::signal(SIGALRM, end_late);
+  ::alarm(static_cast<unsigned>(most.count()));
 }
 
 std::size_t descriptors_max() {

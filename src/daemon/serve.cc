@@ -1,6 +1,8 @@
 #include "daemon/serve.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <csignal>
@@ -9,9 +11,10 @@
 
 #include "config/effective_config.h"
 #include "daemon/gateway.h"
+#include "daemon/hidden_dir.h"
 #include "daemon/process_setup.h"
 #include "daemon/service_notice.h"
-#include "ledger/ledger.h"
+#include "ledger/open_ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -40,8 +43,24 @@ Result<Digest> admin_digest(const Config& config, const DataDir& data_dir, IdSou
                             data_dir.admin_token_path(), kTokenBytesMin));
   }
   const std::string place = data_dir.admin_token_path();
+  if (data_dir.close_admin_token()) {
+    log.warn(
+        "other users could read the file of the admin token; they cannot any more, but may know "
+        "the "
+        "token: remove the file and restart, and a new one is made",
+        {{"path", std::string_view(place)}});
+  }
   log.info("the admin token is in a file", {{"path", std::string_view(place)}});
   return sha256(token->reveal());
+}
+
+// A group may have it: that is how systems give a key to the service that needs it.
+void warn_of_open_key(const Config& config, Log& log) {
+  struct stat found{};
+  if (config.tls_key.empty() || ::stat(config.tls_key.c_str(), &found) != 0) return;
+  if ((found.st_mode & S_IROTH) == 0) return;
+  log.warn("every user of this machine can read the TLS key; chmod o= it, and replace the key",
+           {{"path", std::string_view(config.tls_key)}});
 }
 
 Result<std::unique_ptr<Spawner>> make_spawner(IoContext& io, const Config& config, Log& log,
@@ -51,6 +70,7 @@ Result<std::unique_ptr<Spawner>> make_spawner(IoContext& io, const Config& confi
   options.kill_grace = config.kill_grace;
   options.descriptors_soft = descriptors_soft;
   options.adopts_orphans = true;
+  options.hidden = hidden_dir(config, environment_variables(), log);
   return Spawner::make(io.get_executor(), options, log);
 }
 
@@ -65,6 +85,7 @@ Result<void> run_gateway(const Config& config, Log& log, const ServiceNotice& no
     log.warn("other users of this machine can look into the data directory; chmod 700 it",
              {{"path", std::string_view(data_dir->path())}});
   }
+  warn_of_open_key(config, log);
   auto digest = admin_digest(config, *data_dir, ids, log);
   if (!digest) return std::unexpected(digest.error());
 
@@ -102,6 +123,11 @@ int serve_with(const Config& config, const ServiceNotice& notice,
                std::optional<std::uint64_t> descriptors_soft) {
   Log log(config.log_level, config.log_format);
   for (const std::string& warning : config.warnings) log.warn(warning);
+  if (::geteuid() == 0 && !config.allow_root) {
+    log.warn(
+        "the gateway runs as root, and so do its agents: they can change every file of this "
+        "machine. Use a user of its own; --allow-root silences this warning");
+  }
   const auto ran = run_gateway(config, log, notice, descriptors_soft);
   if (ran) return 0;
   if (!ran.error().detail.empty()) {
@@ -147,6 +173,7 @@ Result<LocalGateway> find_local_gateway(const std::string& data_dir) {
   if (!config) return std::unexpected(config.error());
   LocalGateway local;
   local.is_running = is_data_dir_in_use(config->data_dir);
+  if (local.is_running) local.socket_file = find_admin_socket_in(config->data_dir);
   local.tls_cert = config->tls_cert;
   local.admin_token = std::move(config->admin_token);
   if (local.admin_token.empty()) {

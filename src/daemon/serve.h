@@ -22,7 +22,8 @@ struct LocalGateway {
   std::string tls_cert;
   Secret admin_token;  // empty: none was found
   bool is_token_from_file = false;
-  bool is_running = false;  // else the port may be somebody else's by now
+  bool is_running = false;  // else another program may have the port by now
+  std::string socket_file;  // of a gateway that runs; empty: none
 };
 Result<LocalGateway> find_local_gateway(const std::string& data_dir);
 

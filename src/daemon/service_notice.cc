@@ -23,7 +23,7 @@ std::string take(const char* name) {
   return taken;
 }
 
-// -1: there is nobody to tell. A name that begins with @ is not in the file system.
+// -1: there is no service manager to tell. A name that begins with @ is not in the file system.
 int connect_to(const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

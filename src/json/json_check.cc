@@ -40,7 +40,31 @@ bool begins_with(std::string_view text, char sign) {
   return begin != std::string_view::npos && text[begin] == sign;
 }
 
+// The place after the string whose opening quote stands before `at`.
+std::size_t after_string(std::string_view text, std::size_t at) {
+  for (;;) {
+    const std::size_t quote = text.find('"', at);
+    if (quote == std::string_view::npos) return text.size();
+    std::size_t escapes = 0;
+    while (quote - escapes > at && text[quote - escapes - 1] == '\\') ++escapes;
+    at = quote + 1;
+    if (escapes % 2 == 0) return at;
+  }
+}
+
 }  // namespace
+
+bool has_more_values(std::string_view text, std::size_t values_max) {
+  if (text.size() / 2 < values_max) return false;  // each needs a byte, and a comma or bracket
+  std::size_t values = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at++];
+    if (c == '"') at = after_string(text, at);
+    if (c != ',' && c != '[' && c != '{') continue;
+    if (++values > values_max) return true;
+  }
+  return false;
+}
 
 bool is_json(std::string_view text, std::size_t depth_max) {
   json::parse_options options;

@@ -29,5 +29,18 @@ TEST(JsonCheck, TellsObjectsFromArrays) {
   EXPECT_FALSE(is_json_array("{}", 8));
 }
 
+TEST(JsonCheck, CountsValuesAndNotWhatStandsInStrings) {
+  EXPECT_TRUE(has_more_values("[1,2,3]", 2));
+  EXPECT_FALSE(has_more_values("[1,2,3]", 4));
+  EXPECT_TRUE(has_more_values(R"({"a":[],"b":{}})", 4));
+  EXPECT_FALSE(has_more_values(R"({"a":[],"b":{}})", 5));
+  EXPECT_FALSE(has_more_values(R"(["[[[[,,,,\"[[[[,,,,\\","{{{{,,,,"])", 3));
+  EXPECT_FALSE(has_more_values("\"" + std::string(1000, ','), 2)) << "of a string without an end";
+  std::string many = "[";
+  for (int i = 0; i < 1000; ++i) many += "[],";
+  EXPECT_TRUE(has_more_values(many + "[]]", 1000));
+  EXPECT_FALSE(has_more_values(many + "[]]", 3000));
+}
+
 }  // namespace
 }  // namespace clawdforge

@@ -1,5 +1,5 @@
-// Reads fields of a JSON object that somebody else made: what is absent or of another type
-// is absent. Pure.
+// Reads fields of a JSON object that another program made: a field of another type than asked
+// for counts as absent. Pure.
 #pragma once
 
 #include <boost/json/fwd.hpp>

@@ -15,7 +15,12 @@ inline constexpr std::size_t kJsonDepthMax = 32;          // a body, a row, an a
 inline constexpr std::size_t kAgentJsonDepthMax = 128;    // what an agent or its command line says
 inline constexpr std::size_t kJournalJsonDepthMax = 160;  // an event, which may hold such a message
 
-// None: it is not JSON, is nested too deeply, or has bytes that are not UTF-8.
+// Values of one document: each costs much more memory than its text.
+inline constexpr std::size_t kJsonValuesMax = 100'000;       // of a body
+inline constexpr std::size_t kAgentJsonValuesMax = 500'000;  // of anything else
+
+// None: it is not JSON, is nested too deeply, has more than kAgentJsonValuesMax values, or bytes
+// that are not UTF-8.
 std::optional<boost::json::value> parse_json(std::string_view text, std::size_t depth_max,
                                              boost::json::storage_ptr memory = {});
 

@@ -30,7 +30,7 @@ std::string without_half_characters(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const Escape escape = escape_at(text, at);
     if (escape.length == 0) {
-      // A backslash and what it escapes belong together: \\uD800 is no escape.
+      // A backslash and what it escapes belong together: \\uD800 is not a \u escape.
       const std::size_t step = text[at] == '\\' && at + 1 < text.size() ? 2 : 1;
       out.append(text, at, step);
       at += step;

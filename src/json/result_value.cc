@@ -41,7 +41,7 @@ std::optional<std::string_view> inside_fence(std::string_view text) {
   for (std::size_t at = inner; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     if (fence_length(text.substr(at, end - at), sign) >= length) {
-      if (end < text.size()) return std::nullopt;  // more follows behind the fence
+      if (end < text.size()) return std::nullopt;  // more follows after the fence
       return text.substr(inner, at == inner ? 0 : at - inner - 1);
     }
     at = end + 1;

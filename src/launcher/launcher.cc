@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include "launcher/hidden_dir.h"
 #include "launcher/kernel.h"
 #include "launcher/namespace.h"
 #include "launcher/order.h"
@@ -27,8 +28,17 @@ int run(int count, char** arguments, char** environment) {
   Order order = {};
   if (!parse_order(count, arguments, order)) give_up("arguments", -EINVAL);
   order.environment = environment;
-  if (order.is_namespace_wanted) enter_namespace();
-  Tree tree(order, order.is_namespace_wanted);
+  make_namespaces(order);
+  if (order.hidden_dir != nullptr) hide_directory(order);
+  // Also so that no process holds on to a directory of the gateway's, where it was started. What is
+  // seen from there is what the program sees.
+  const Answer changed = call(SYS_chdir, order.working_dir);
+  if (changed < 0) give_up("chdir", changed);
+  // From here on no process of the same user may trace us, or use our root and descriptors through
+  // /proc. Not earlier: the files in /proc by which a user is mapped would no longer be ours.
+  call(SYS_prctl, PR_SET_DUMPABLE, 0);
+  if (order.is_pid_namespace_wanted) enter_pid_namespace();
+  Tree tree(order, order.is_pid_namespace_wanted);
   tree.start();
   tree.supervise();
   return 0;

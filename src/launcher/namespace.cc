@@ -27,8 +27,8 @@ void write_file(const char* path, const Line& line) {
 
 Line map_of(unsigned long id) { return Line().add(id).add(" ").add(id).add(" 1"); }
 
-// Inside, the user is who it is outside; all other users are "nobody" there. Without
-// privilege the kernel allows no more than that.
+// Inside, the user has the id that it has outside; the ids of all other users are not mapped.
+// Without privilege the kernel allows no more than that.
 void map_user(long user, long group) {
   write_file("/proc/self/setgroups", Line().add("deny"));
   write_file("/proc/self/uid_map", map_of(static_cast<unsigned long>(user)));
@@ -36,7 +36,7 @@ void map_user(long user, long group) {
 }
 
 [[noreturn]] void wait_outside(long first) {
-  // Whoever waits for the end of a pipe must not wait for this process.
+  // A reader that waits for the end of a pipe must not wait for this process.
   for (int descriptor = 0; descriptor <= kReport; ++descriptor) call(SYS_close, descriptor);
   int status = 0;
   while (call(SYS_wait4, first, &status) == -EINTR) {
@@ -58,19 +58,27 @@ void die_with_outer(int outer_is_alive) {
 
 }  // namespace
 
-void enter_namespace() {
+void make_namespaces(const Order& order) {
+  if (!order.is_pid_namespace_wanted && order.hidden_dir == nullptr) return;
+  const bool is_pid_wanted = order.is_pid_namespace_wanted;
   const long user = call(SYS_geteuid);
   const long group = call(SYS_getegid);
-  Answer made = call(SYS_unshare, CLONE_NEWPID | CLONE_NEWNS);
+  Answer made = is_pid_wanted ? call(SYS_unshare, CLONE_NEWPID | CLONE_NEWNS) : -EPERM;
   if (made == -EPERM) {
-    made = call(SYS_unshare, CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS);
+    // Without a PID namespace root gets one as well: it closes /proc/PID/root and the like of
+    // processes outside, which have the whole data directory before them.
+    made = call(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS | (is_pid_wanted ? CLONE_NEWPID : 0));
     if (made >= 0) map_user(user, group);
   }
+  // Root, where user namespaces are not allowed.
+  if (made < 0 && !is_pid_wanted) made = call(SYS_unshare, CLONE_NEWNS);
   if (made < 0) give_up("unshare", made);
   // What is mounted outside later shows inside, never the reverse.
   const Answer slave = call(SYS_mount, nullptr, "/", nullptr, MS_REC | MS_SLAVE);
   if (slave < 0) give_up("mount-slave", slave);
+}
 
+void enter_pid_namespace() {
   int alive[2];
   const Answer piped = call(SYS_pipe2, alive, O_CLOEXEC);
   if (piped < 0) give_up("pipe", piped);

@@ -1,13 +1,21 @@
-// The PID namespace around one tree. No process can leave it, and the kernel kills what
-// is in it when its first process ends.
+// The namespaces around one tree. Out of its PID namespace no process can leave, and the kernel
+// kills what is in it when its first process ends. In its mount namespace the tree sees other
+// things than the gateway does. A step that fails is reported and ends the launcher: it does not
+// go on without.
 #pragma once
+
+#include "launcher/order.h"
 
 namespace launcher {
 
-// Makes the namespace and forks its first process. Returns in that process only, with a
-// /proc of the namespace mounted; the calling process stays outside, waits, and ends as
-// the first one did. When the outer one is killed, the kernel kills the namespace. A step
-// that fails is reported, and ends the launcher: there is no going on without.
-void enter_namespace();
+// Those that the order needs; none, if it needs none. For an ordinary user, and without a PID
+// namespace for root, also a user namespace.
+// The PID namespace begins with the next process.
+void make_namespaces(const Order& order);
+
+// Forks the first process of the PID namespace. Returns in that process only, with a /proc of the
+// namespace mounted; the calling process stays outside, waits, and ends as the first one did. When
+// the outer one is killed, the kernel kills the namespace.
+void enter_pid_namespace();
 
 }  // namespace launcher

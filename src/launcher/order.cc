@@ -18,26 +18,47 @@ bool parse_number(const char* text, unsigned long& number) {
   return true;
 }
 
-// A pipe that has just been made takes a line this short at once and whole. If nobody
-// reads it any more, nobody wants to know.
+// One step, with its value; `next` then stands behind it. False: it makes no sense.
+bool parse_step(char**& next, Order& order) {
+  const char* step = *next++;
+  if (are_equal(step, "pid-namespace")) {
+    order.is_pid_namespace_wanted = true;
+    return true;
+  }
+  const char* value = *next;
+  if (value == nullptr) return false;
+  ++next;
+  if (are_equal(step, "hide")) {
+    order.hidden_dir = value;
+    return true;
+  }
+  if (are_equal(step, "keep")) {
+    if (order.kept_count == kKeptDirsMax) return false;
+    order.kept[order.kept_count++] = value;
+    return true;
+  }
+  order.is_soft_limit_wanted = true;
+  return are_equal(step, "descriptors") && parse_number(value, order.descriptors_soft);
+}
+
+// A pipe that has just been made takes a line this short at once and whole. If the
+// gateway has closed its end, the report is lost, and it is not needed then.
 void report(const Line& line) { call(SYS_write, kReport, line.text(), line.size()); }
 
 }  // namespace
 
 bool parse_order(int count, char** arguments, Order& order) {
-  if (count < 5) return false;
+  if (count < 2) return false;
   unsigned long grace_ms = 0;
   if (!parse_number(arguments[1], grace_ms) || grace_ms > kDayMs) return false;
   order.grace_ms = static_cast<long>(grace_ms);
-  order.is_namespace_wanted = are_equal(arguments[2], "on");
-  if (!order.is_namespace_wanted && !are_equal(arguments[2], "off")) return false;
-  order.is_soft_limit_wanted = !are_equal(arguments[3], "-");
-  order.descriptors_soft = 0;
-  if (order.is_soft_limit_wanted && !parse_number(arguments[3], order.descriptors_soft)) {
-    return false;
+  char** next = arguments + 2;
+  while (*next != nullptr && !are_equal(*next, "--")) {
+    if (!parse_step(next, order)) return false;
   }
-  order.working_dir = arguments[4];
-  order.program = arguments + 5;
+  if (*next == nullptr || next[1] == nullptr) return false;
+  order.working_dir = next[1];
+  order.program = next + 2;
   return true;
 }
 

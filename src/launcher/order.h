@@ -1,7 +1,16 @@
 // What the launcher is told to do, and how it tells what became of it. The gateway's
 // side of both is src/process/tree/launch.cc and src/process/tree/report.cc.
 //
-// Arguments, by position: GRACE_MS on|off NOFILE_SOFT|- DIR [PROGRAM ARGUMENT...]
+// Arguments: GRACE_MS [STEP...] -- DIR [PROGRAM ARGUMENT...]
+// The steps may stand in any order; they are done in this one, each before the program begins:
+//   pid-namespace   the tree gets a PID namespace, and a /proc that shows nothing else
+//   hide HIDDEN     the tree sees an empty directory in the place of HIDDEN
+//   keep KEPT       except for this directory below HIDDEN; may be repeated
+//   descriptors N   the program's soft limit on descriptors
+// DIR is the working directory. Always done: the launcher cannot be dumped or traced, and the
+// program has no capabilities, gains no privileges, and is the kernel's first choice when memory
+// runs out.
+//
 // Descriptors: 0, 1, 2 are the program's; 3 is this program's own file; 4 is the lifeline,
 // whose end of file means "end the tree"; 5 takes the report, which is one line:
 //   exited CODE | signaled NUMBER | not-started ERRNO STEP
@@ -17,9 +26,15 @@ inline constexpr int kOwnFile = 3;
 inline constexpr int kLifeline = 4;
 inline constexpr int kReport = 5;
 
+// Directories that one tree keeps: its own, and those that all trees need.
+inline constexpr int kKeptDirsMax = 8;
+
 struct Order {
-  long grace_ms;              // between TERM and KILL
-  bool is_namespace_wanted;   // a PID namespace around the tree
+  long grace_ms;                   // between TERM and KILL
+  bool is_pid_namespace_wanted;    // around the tree
+  const char* hidden_dir;          // null: none
+  const char* kept[kKeptDirsMax];  // below it
+  int kept_count;
   bool is_soft_limit_wanted;  // on descriptors, for the program
   unsigned long descriptors_soft;
   const char* working_dir;

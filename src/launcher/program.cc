@@ -27,7 +27,7 @@ const char* path_in(char** environment) {
 }
 
 // The next directory of a search path and the name in it. False: it is too long. `rest`
-// then stands behind the directory.
+// then stands after the directory.
 bool next_candidate(const char*& rest, const char* name, char (&candidate)[PATH_MAX]) {
   size_t size = 0;
   bool fits = true;

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "launcher/kernel.h"
+#include "launcher/privileges.h"
 #include "launcher/program.h"
 
 namespace launcher {
@@ -101,8 +102,9 @@ void Tree::become_program(int failure, Answer launcher) {
     answer = set_soft_limit(order_.descriptors_soft);
     if (answer < 0) fail_as_program(failure, "limit", answer);
   }
-  answer = call(SYS_chdir, order_.working_dir);
-  if (answer < 0) fail_as_program(failure, "chdir", answer);
+  offer_to_memory_killer();
+  answer = drop_privileges();
+  if (answer < 0) fail_as_program(failure, "privileges", answer);
   if (order_.program[0] == nullptr) end_process(0);
   restore_signals();
   fail_as_program(failure, "exec", execute(order_.program, order_.environment));
@@ -167,7 +169,7 @@ void Tree::ask_once(int child) {
   call(SYS_kill, child, SIGTERM);
 }
 
-// Once reaped, the id may become anybody's.
+// Once it is reaped, another process may get its id.
 void Tree::forget(int child) {
   for (int i = 0; i < asked_count_; ++i) {
     if (asked_[i] == child) {

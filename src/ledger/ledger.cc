@@ -1,11 +1,10 @@
-#include "ledger/ledger.h"
-
 #include <fmt/format.h>
 
 #include <system_error>
 #include <utility>
 
 #include "ledger/core/migrations.h"
+#include "ledger/open_ledger.h"
 
 namespace clawdforge {
 
@@ -22,7 +21,7 @@ Ledger::Ledger(std::unique_ptr<SqlDriver> driver, std::string self, IoExecutor e
       instances(worker, instance_id) {}
 
 Async<std::int64_t> Ledger::foreign_change_mark() {
-  return worker.call<std::int64_t>(Access::read,
+  return worker.call<std::int64_t>(Lane(), Access::read,
                                    [](SqlDriver& driver) { return driver.change_mark(); });
 }
 

@@ -28,7 +28,6 @@
 #include "ledger/rows/upload_rows.h"
 #include "ledger/sessions/journal_rows.h"
 #include "ledger/sessions/session_rows.h"
-#include "ledger/sqlite/sqlite_driver.h"
 
 namespace clawdforge {
 
@@ -42,7 +41,7 @@ struct Ledger {
   Async<std::int64_t> foreign_change_mark();
 
   // False while the last write, or the last read, found the ledger unavailable. Io thread;
-  // does not ask the worker. A queue that is full for a moment is no illness.
+  // does not ask the worker. A queue that is full for a moment does not count.
   bool is_healthy() const { return worker.is_healthy(); }
   // Io thread, about once a second: answers the calls that wait for a worker that is stuck.
   void answer_stalled_calls() { worker.answer_stalled_calls(); }
@@ -59,16 +58,5 @@ struct Ledger {
   UploadRows uploads;
   InstanceRows instances;
 };
-
-struct LedgerOptions {
-  SqliteOptions sqlite;
-  LedgerWorkerOptions worker;
-};
-
-// Opens and migrates the database behind "sqlite:PATH" or "sqlite::memory:" for the gateway
-// process `self`. Blocks: for the start of the program. The error's message is one sentence
-// for the operator.
-Result<std::unique_ptr<Ledger>> open_ledger(IoExecutor executor, std::string url, std::string self,
-                                            Log& log, Metrics& metrics, LedgerOptions options = {});
 
 }  // namespace clawdforge

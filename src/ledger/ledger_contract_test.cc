@@ -70,7 +70,7 @@ TEST_P(LedgerContract, ANameIsTakenOnlyOnce) {
   EXPECT_EQ(added.error().kind, Errc::conflict);
   EXPECT_EQ(added.error().code, "name_taken");
   EXPECT_EQ(apps().at(0).token_digest, sha256("a"));
-  EXPECT_TRUE(ledger().is_healthy()) << "a refusal is no illness";
+  EXPECT_TRUE(ledger().is_healthy()) << "a refusal does not mean that the ledger fails";
 }
 
 TEST_P(LedgerContract, ATokenBelongsToOneAppOnly) {
@@ -94,7 +94,7 @@ TEST_P(LedgerContract, RotatingChangesTheTokenAndNothingElse) {
   EXPECT_EQ(apps().at(0).token_digest, sha256("new"));
   EXPECT_EQ(apps().at(0).sessions_max, 7);
 
-  const auto rotated = await(ledger().apps.rotate("nobody", sha256("new2")));
+  const auto rotated = await(ledger().apps.rotate("absent", sha256("new2")));
   ASSERT_FALSE(rotated);
   EXPECT_EQ(rotated.error().kind, Errc::not_found);
   EXPECT_EQ(rotated.error().code, "token_not_found");
@@ -149,7 +149,7 @@ TEST_P(LedgerContract, AnInstanceBeginsOnceBeatsAndEnds) {
   EXPECT_FALSE(await(ledger().instances.begin("0.1.0", 42, at_second(100))))
       << "an id is used once";
   EXPECT_TRUE(await(ledger().instances.beat(at_second(101))));
-  EXPECT_TRUE(await(as("removed-by-somebody").instances.beat(at_second(101))));
+  EXPECT_TRUE(await(as("removed-meanwhile").instances.beat(at_second(101))));
   EXPECT_TRUE(await(ledger().instances.end(at_second(102))));
   EXPECT_TRUE(ledger().is_healthy());
 }
@@ -231,7 +231,7 @@ TEST_P(LedgerContract, AnEndNeedsNothingOptionalAndMayComeTooLate) {
   EXPECT_FALSE(read.exit_signal);
   EXPECT_FALSE(read.usage);
   EXPECT_FALSE(read.cost_usd);
-  end.run_id = "removed-by-somebody";
+  end.run_id = "removed-meanwhile";
   EXPECT_TRUE(await(ledger().runs.settle(end)));
   EXPECT_EQ(await(ledger().runs.page({})).value().runs.size(), 1u);
 }
@@ -346,9 +346,9 @@ TEST_P(LedgerContract, RunsAreFilteredByAppAndTime) {
   EXPECT_EQ(ids(filter), (Ids{"r3"}));
   filter.app.reset();
   EXPECT_EQ(ids(filter), (Ids{"r4", "r3"})) << "the cursor is a place, whatever else is asked";
-  AuditFilter nobody;
-  nobody.app = "nobody";
-  EXPECT_TRUE(ids(nobody).empty());
+  AuditFilter absent;
+  absent.app = "absent";
+  EXPECT_TRUE(ids(absent).empty());
   AuditFilter backwards;
   backwards.since = at_second(105);
   backwards.until = at_second(104);
@@ -440,7 +440,7 @@ TEST_P(LedgerContract, AnUploadIsFoundByItsOwnAppUntilItExpires) {
     return answer ? "found" : std::string(answer.error().code);
   };
   EXPECT_EQ(missing("a", both, 200), "file_not_found") << "one of them has expired";
-  EXPECT_EQ(missing("b", both, 150), "file_not_found") << "somebody else's";
+  EXPECT_EQ(missing("b", both, 150), "file_not_found") << "another app's";
   EXPECT_EQ(missing("a", {sha256("f1"), sha256("f3")}, 150), "file_not_found");
   EXPECT_EQ(missing("a", {sha256("f1"), sha256("f1")}, 150), "found");
   EXPECT_TRUE(ledger().is_healthy());

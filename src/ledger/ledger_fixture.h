@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/async/run_to_end.h"
-#include "ledger/ledger.h"
+#include "ledger/open_ledger.h"
 
 namespace clawdforge {
 

@@ -101,7 +101,7 @@ TEST_P(LedgerSessions, ASessionIsReadBackAsItWasAdded) {
   EXPECT_EQ(read.effort, "high");
   EXPECT_EQ(read.mcp_servers, session.mcp_servers);
   EXPECT_EQ(read.permission_mode, PermissionMode::ask);
-  EXPECT_TRUE(audit().empty()) << "nobody was told of it yet";
+  EXPECT_TRUE(audit().empty()) << "no caller was told of it yet";
 
   const Session found = await(ledger().sessions.find("s1")).value();
   EXPECT_EQ(found.model, "opus");
@@ -131,7 +131,8 @@ TEST_P(LedgerSessions, NoMoreAreOpenThanTheLimitsAllow) {
   EXPECT_EQ(add_to("s4", "a", {3, 2}), "too_many_sessions") << "its own limit is told first";
   EXPECT_EQ(add_to("s4", "c", {3, 0}), "too_many_sessions");
   EXPECT_EQ(add_to("s4", "c", {3, std::nullopt}), "pool_full");
-  EXPECT_TRUE(ledger().is_healthy()) << "a full pool is no illness of the ledger";
+  EXPECT_EQ(add_to("s4", "a", {.open_max = 9, .open_share_max = 2}), "pool_full");
+  EXPECT_TRUE(ledger().is_healthy()) << "a full pool does not mean that the ledger fails";
   EXPECT_EQ(await(ledger().sessions.count_open()), 3);
 
   const auto full = await(ledger().sessions.add(session_named("s4"), {3, {}}));
@@ -366,7 +367,7 @@ TEST_P(LedgerSessions, SessionsAreFilteredByAppAndTimeOfCreation) {
   EXPECT_EQ(listed(filter), (Ids{"s7", "s3"}));
   filter.audit.app.reset();
   EXPECT_EQ(listed(filter), (Ids{"s7", "s6", "s4", "s3"}));
-  filter.audit.app = "nobody";
+  filter.audit.app = "absent";
   EXPECT_TRUE(listed(filter).empty());
 }
 
@@ -633,7 +634,7 @@ TEST_P(LedgerSessions, ANewLifeTakesOverWhatWasAnsweredAndNothingElse) {
   EXPECT_EQ(find("answered").agent_session_id, "agent-1");
 }
 
-TEST_P(LedgerSessions, TheProcessesOfAnEarlierLifeAreKnownUntilTheirRowsAreClosed) {
+TEST_P(LedgerSessions, TheProcessesOfAnEarlierLifeAreKnownUntilAStartHasEndedThem) {
   open(R"(
     INSERT INTO runs (run_id, app_name, agent, state, started_at, ended_at, instance_id,
                       process_pid, process_start, process_boot_id) VALUES
@@ -663,7 +664,8 @@ TEST_P(LedgerSessions, TheProcessesOfAnEarlierLifeAreKnownUntilTheirRowsAreClose
     EXPECT_EQ(mark.boot_id, "boot");
     pids.push_back(mark.pid);
   }
-  EXPECT_EQ(pids, (std::vector<std::int64_t>{7, 8, 12, 13})) << "the oldest first";
+  EXPECT_EQ(pids, (std::vector<std::int64_t>{7, 8, 10, 12, 13}))
+      << "the oldest first, also of a run that has ended";
   EXPECT_EQ(left("i2", 1).size(), 2u) << "one of each";
   ASSERT_TRUE(await(as("i2").runs.interrupt_left(at_second(50))));
   ASSERT_TRUE(await(as("i2").sessions.adopt_left()));
@@ -763,7 +765,7 @@ TEST_P(LedgerSessions, ATurnPutsNumbersWhereAnotherProgramHasPutNone) {
   EXPECT_EQ(await(ledger().journal.trim_large(5, 10)), 1);
 }
 
-TEST_P(LedgerSessions, NonsenseInTurnsAndJournalStopsNobody) {
+TEST_P(LedgerSessions, NonsenseInTurnsAndJournalStopsNoQuery) {
   open(R"(
     INSERT INTO sessions (session_id, app_name, agent, created_at, journal_bytes, closed_at)
       VALUES ('s1', 'a', 'demo', 5, 9999999, 6);

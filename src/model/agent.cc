@@ -7,10 +7,10 @@ namespace clawdforge {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, PermissionMode>, 4> kModes = {{
-    {"approve_reads", PermissionMode::approve_reads},
-    {"approve_all", PermissionMode::approve_all},
     {"deny_all", PermissionMode::deny_all},
+    {"approve_reads", PermissionMode::approve_reads},
     {"ask", PermissionMode::ask},
+    {"approve_all", PermissionMode::approve_all},
 }};
 
 }  // namespace
@@ -28,6 +28,8 @@ std::optional<PermissionMode> permission_mode_from(std::string_view name) {
   }
   return std::nullopt;
 }
+
+bool exceeds(PermissionMode mode, PermissionMode limit) { return mode > limit; }
 
 std::string_view name_of(AgentProtocol protocol) {
   return protocol == AgentProtocol::acp ? "acp" : "acpx";

@@ -10,7 +10,8 @@
 
 namespace clawdforge {
 
-enum class PermissionMode { approve_reads, approve_all, deny_all, ask };
+// From the strictest to the one that allows most: see exceeds().
+enum class PermissionMode { deny_all, approve_reads, ask, approve_all };
 // How a conversation is held with it.
 enum class AgentProtocol { acp, acpx };
 // How a single prompt is put to it. claude_print: `claude -p`, one result as JSON.
@@ -18,10 +19,22 @@ enum class OneShotProtocol { none, claude_print };
 
 std::string_view name_of(PermissionMode mode);
 std::optional<PermissionMode> permission_mode_from(std::string_view name);
+// Whether an agent may do more in `mode` than in `limit`.
+bool exceeds(PermissionMode mode, PermissionMode limit);
 std::string_view name_of(AgentProtocol protocol);
 
-// What an agent is and can do, decided once where specs are made (config/agent_specs.cc). Its
-// name decides nothing.
+// What makes an agent keep to one permission mode. Empty: that we answer its questions is enough.
+// In `env` and `arguments`, kTempDirMark stands for the session's temporary directory.
+struct ModeSwitches {
+  std::map<std::string, std::string> env;  // these win over all other variables
+  std::vector<std::string> arguments;      // they follow the command
+  std::string agent_mode;                  // what the agent calls its own mode; empty: its default
+  std::map<std::string, std::string> files;  // made in the temporary directory: names and contents
+};
+inline constexpr std::string_view kTempDirMark = "{temp_dir}";
+
+// What an agent is and can do, decided once where specs are made (config/agents/agent_specs.cc).
+// Its name decides nothing.
 struct AgentSpec {
   std::string name;  // what callers call it
   AgentProtocol protocol = AgentProtocol::acp;
@@ -34,14 +47,18 @@ struct AgentSpec {
   std::map<std::string, std::string> set_env;      // fixed values
   std::vector<std::string> temp_dir_env;           // beside TMPDIR
 
-  std::optional<PermissionMode> permission_mode;
+  std::optional<PermissionMode> permission_mode;  // of who asks for none
+  // The modes that it can be held to. For single prompts: with what follows the one-shot command.
+  std::map<PermissionMode, ModeSwitches> modes;
+  std::map<PermissionMode, std::vector<std::string>> one_shot_modes;
   std::string auth_method;              // to authenticate with; empty: it is logged in by itself
   bool takes_claude_options = false;    // in `_meta`, as the adapter for Claude does
   bool takes_system_prompt = false;     // likewise; else that goes in front of the first prompt
+  bool takes_title = false;             // by session/set_title; else it asks its model for one
   bool applies_owner_settings = false;  // the owner's own settings of the agent count
   std::string version;                  // where it is known beforehand; else the agent tells it
   std::string install_hint;             // a sentence for the caller while it is absent
-  std::string login_hint;               // likewise while nobody is logged in
+  std::string login_hint;               // likewise while its owner is not logged in
 };
 
 // One line of GET /agents.

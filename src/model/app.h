@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/net.h"
 #include "base/secret.h"
+#include "model/policy.h"
 
 namespace clawdforge {
 
@@ -25,6 +26,7 @@ struct App {
   std::optional<EventFormat> event_format;
   std::optional<std::int64_t> sessions_max;
   std::optional<std::int64_t> runs_max;
+  Policy policy;  // what it may ask for, as far as its owner has said
   TimePoint created_at;
   std::optional<TimePoint> last_used_at;
 };

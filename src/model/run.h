@@ -10,6 +10,9 @@
 
 namespace clawdforge {
 
+// Whether a system prompt comes after the agent's own, or instead of it.
+enum class SystemMode { append, replace };
+
 struct Usage {
   std::int64_t input_tokens = 0;
   std::int64_t output_tokens = 0;
@@ -20,6 +23,13 @@ struct Usage {
 
 // {"input_tokens":1,...}: the same wherever it is shown.
 void append_json(std::string& out, const Usage& usage);
+
+// A tool that the agent of a run wanted to use, and was not allowed to. Valid UTF-8.
+struct Denial {
+  std::string tool;
+  std::string input;  // the beginning of its JSON text
+  bool operator==(const Denial&) const = default;
+};
 
 // A process of ours, told from a later one with the same pid.
 struct ProcessMark {
@@ -38,11 +48,16 @@ struct Run {
   std::string instance_id;
 };
 
+// Of what is told to callers about a failed run or turn, and kept in the ledger.
+inline constexpr std::size_t kSentenceCharactersMax = 500;
+
 // How it ended. `state` is succeeded, failed, cancelled or interrupted.
 struct RunEnd {
   std::string run_id;
+  std::string app;
   std::string state;
-  std::string outcome;  // "ok", or the stable code of the failure
+  std::string outcome;               // "ok", or the stable code of the failure
+  std::optional<std::string> error;  // of a failure: the sentence that the caller was told
   TimePoint ended_at;
   std::int64_t duration_ms = 0;
   std::optional<std::int64_t> result_bytes;

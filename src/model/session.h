@@ -27,7 +27,7 @@ struct Session {
   Usage usage;                            // of all turns
   std::optional<double> cost_usd;         // likewise
 
-  // What is applied again whenever the agent is started anew. Empty: none.
+  // What is applied whenever the agent is started again. Empty: none.
   std::string agent_session_id;
   std::string model;
   std::string system;
@@ -41,6 +41,15 @@ struct SessionView {
   Session session;
   bool is_live = false;  // an agent's process runs for it
   bool is_busy = false;  // a turn runs or waits
+};
+
+// How many sessions may be open.
+struct SessionLimits {
+  std::int64_t open_max = 0;
+  std::optional<std::int64_t> open_max_per_app = std::nullopt;
+  // Where no such limit is set: what one app leaves to the others. Over it the pool is full for
+  // this app.
+  std::optional<std::int64_t> open_share_max = std::nullopt;
 };
 
 // The closing ones are done and failed: each turn has exactly one of them.
@@ -58,7 +67,7 @@ struct Event {
 // {"id":7,"turn_index":1,"event":"update","data":{...}}
 void append_event_line(std::string& out, const Event& event);
 
-// The same line read again; views into it. None: it is no such line.
+// The same line read again; views into it. None: it is not such a line.
 struct EventView {
   std::int64_t id = 0;
   std::int64_t turn_index = 0;
@@ -90,10 +99,11 @@ struct TurnSettled {
   std::optional<std::string> code;  // of a failure
   std::optional<Usage> usage;
   std::optional<double> cost_usd;
+  std::optional<std::string> error{};  // of a failure: the sentence that the caller was told
 };
 
 // One line of the audit: create, turn, close, sweep_close, hard_delete, cancel,
-// permission or interrupted.
+// permission or interrupted; for tokens see model/token_event.h.
 struct AuditEvent {
   std::string event;
   TimePoint at;

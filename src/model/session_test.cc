@@ -31,7 +31,7 @@ TEST(EventLine, ThatIsNoneIsNotRead) {
 RC_GTEST_PROP(EventLine, IsReadAsItWasWritten, (std::int64_t id, std::int64_t turn_index)) {
   using enum EventKind;
   const EventKind kind = *rc::gen::element(update, permission, permission_resolved, done, failed);
-  // Any JSON text will do; what it means is nobody's business here.
+  // Any JSON text will do; its meaning does not matter here.
   const std::string json = *rc::gen::suchThat<std::string>(
       [](const std::string& text) { return !text.empty() && !text.contains('\n'); });
   std::string line;

@@ -21,8 +21,8 @@ void listen_for_signals() {
   struct sigaction action{};
   action.sa_handler = [](int number) { stop_signal = number; };
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaction(number, &action, nullptr);
-  // A pipe that nobody reads and a file that may not grow are errors, and something is to be
-  // removed then.
+  // A pipe without a reader and a file that may not grow become errors of write() instead of
+  // ending the process, which then removes the half-written copy.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -35,7 +35,7 @@ Result<void> for_each_upload(SqlDriver& driver, std::int64_t now,
       if (auto seen = see(upload); !seen) return seen;
       next = upload.name;
     }
-    // A name that is no text has nothing behind it.
+    // A name that is not text sorts last, so no page follows it.
     if (std::cmp_less(page->rows.size(), kFileRowsPageMax) || next <= last) return {};
     last = std::move(next);
   }

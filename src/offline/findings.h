@@ -1,5 +1,5 @@
 // What a check of the ledger found wrong: for each check that found anything one Finding,
-// with how often and a few examples. A value of whoever checks; one thread.
+// with how often and a few examples. A value of the check; one thread.
 #pragma once
 
 #include <cstddef>

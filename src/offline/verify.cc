@@ -31,10 +31,9 @@ constexpr std::array kRowChecks = {
     RowCheck{{"session-closed", "an open session has a reason for its end"},
              "SELECT session_id AS id FROM sessions "
              "WHERE closed_at IS NULL AND close_reason IS NOT NULL"},
-    RowCheck{{"session-process", "a closed session has a process, or an open one half of a mark"},
+    RowCheck{{"session-process", "a session has half of a process mark"},
              "SELECT session_id AS id FROM sessions "
-             "WHERE (closed_at IS NOT NULL AND process_pid IS NOT NULL) "
-             "OR (process_pid IS NULL) <> (process_start IS NULL) "
+             "WHERE (process_pid IS NULL) <> (process_start IS NULL) "
              "OR (process_pid IS NULL) <> (process_boot_id IS NULL)"},
     RowCheck{{"session-turns", "a session's count of turns is not that of its turns"},
              "SELECT session_id AS id FROM sessions "
@@ -88,7 +87,8 @@ constexpr std::array kRowChecks = {
              "SELECT run_id AS id FROM runs WHERE (state = 'running') <> (ended_at IS NULL) "
              "OR (outcome IS NULL) <> (ended_at IS NULL) "
              "OR (state = 'succeeded') <> (COALESCE(outcome, '') = 'ok') "
-             "OR (ended_at IS NOT NULL AND process_pid IS NOT NULL)"},
+             "OR (process_pid IS NULL) <> (process_start IS NULL) "
+             "OR (process_pid IS NULL) <> (process_boot_id IS NULL)"},
     RowCheck{{"upload-row", "an upload has a key, a size or a time that is none"},
              "SELECT file_token_sha256 AS id FROM uploads "
              "WHERE length(file_token_sha256) <> 64 "
@@ -99,7 +99,8 @@ constexpr std::array kRowChecks = {
     RowCheck{{"audit-row", "a line of the audit has an event or a time that is none"},
              "SELECT CAST(event_id AS TEXT) AS id FROM session_events "
              "WHERE event NOT IN ('create', 'turn', 'close', 'sweep_close', 'hard_delete', "
-             "'cancel', 'permission', 'interrupted') OR NOT (at BETWEEN 0 AND 253402300799)"},
+             "'cancel', 'permission', 'interrupted', 'token_mint', 'token_change', "
+             "'token_rotate', 'token_revoke') OR NOT (at BETWEEN 0 AND 253402300799)"},
     RowCheck{{"journal-session", "events of a session that is not there"},
              "SELECT DISTINCT session_id AS id FROM journal WHERE NOT EXISTS "
              "(SELECT 1 FROM sessions WHERE sessions.session_id = journal.session_id)"},
@@ -133,7 +134,7 @@ constexpr Check kTokenRow{"token-row",
                           "not work"};
 constexpr std::string_view kTokens =
     "SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, created_at, "
-    "last_used_at FROM tokens WHERE name > $1 ORDER BY name LIMIT $2";
+    "last_used_at, policy FROM tokens WHERE name > $1 ORDER BY name LIMIT $2";
 constexpr std::string_view kInstances =
     "SELECT instance_id, pid, started_at, ended_at FROM instances ORDER BY started_at DESC";
 constexpr std::string_view kSchemaNumber = "SELECT COALESCE(MAX(number), 0) FROM schema_migrations";
@@ -161,7 +162,7 @@ Result<void> make_row_check(SqlDriver& driver, const RowCheck& check, Findings& 
   return {};
 }
 
-// Calls `see` with every row of a statement that takes a name to go on behind and a limit.
+// Calls `see` with every row of a statement that takes the name to go on after and a limit.
 template <class See>
 Result<void> for_each_row(SqlDriver& driver, std::string_view statement, const See& see) {
   for (std::string last;;) {
@@ -170,7 +171,7 @@ Result<void> for_each_row(SqlDriver& driver, std::string_view statement, const S
     for (const SqlRow& row : page->rows) see(row);
     if (std::cmp_less(page->rows.size(), kVerifyPageRowsMax)) return {};
     std::string next = id_in(page->rows.back());
-    if (next <= last) return {};  // a name that is no text: there is no way behind it
+    if (next <= last) return {};  // a name that is not text sorts last
     last = std::move(next);
   }
 }

@@ -68,8 +68,8 @@ class JournalWalk {
   std::string name(std::int64_t number) const { return fmt::format("{}/{}", session_id_, number); }
 
   Result<void> read_blocks() {
-    for (std::int64_t behind = kBeforeAll;;) {
-      const auto page = driver_.execute(kBlocks, {session_id_, behind, kVerifyBlocksMax});
+    for (std::int64_t last_read = kBeforeAll;;) {
+      const auto page = driver_.execute(kBlocks, {session_id_, last_read, kVerifyBlocksMax});
       if (!page) return std::unexpected(page.error());
       for (const SqlRow& row : page->rows) {
         const auto first = whole_in(row.at(0));
@@ -78,12 +78,12 @@ class JournalWalk {
         const auto bytes = whole_in(row.at(3));
         if (!first || !last || !turn || !bytes || *first < 1 || *last < *first) {
           findings_.note(kBlock, first ? name(*first) : session_id_);
-          if (!first) return {};  // no number: there is no way behind it
-          behind = *first;
+          if (!first) return {};  // not a number: the next page cannot be asked for
+          last_read = *first;
           continue;
         }
         if (auto read = read_block({*first, *last, *turn, *bytes}); !read) return read;
-        behind = *first;
+        last_read = *first;
       }
       if (std::cmp_less(page->rows.size(), kVerifyBlocksMax)) return {};
     }
@@ -134,13 +134,13 @@ class JournalWalk {
   }
 
   Result<void> read_turns() {
-    for (std::int64_t behind = kBeforeAll;;) {
-      const auto page = driver_.execute(kTurns, {session_id_, behind, kVerifyTurnsMax});
+    for (std::int64_t last_read = kBeforeAll;;) {
+      const auto page = driver_.execute(kTurns, {session_id_, last_read, kVerifyTurnsMax});
       if (!page) return std::unexpected(page.error());
       for (const SqlRow& row : page->rows) {
         const auto index = whole_in(row.at(0));
         if (!index) return {};
-        behind = *index;
+        last_read = *index;
         if (*index < 1 || std::cmp_greater_equal(*index, closings_.size())) continue;
         compare(*index, text_in(row.at(1)).value_or(""),
                 !std::holds_alternative<std::monostate>(row.at(2)));

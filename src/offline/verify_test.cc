@@ -125,9 +125,7 @@ TEST_F(Verify, FindsEachBrokenPromiseByItsName) {
       {"UPDATE tokens SET ip_cidrs = 'nonsense'", {"token-row"}},
       {"UPDATE sessions SET created_at = 'soon' WHERE session_id = 's1'", {"session-times"}},
       {"UPDATE sessions SET closed_at = NULL WHERE session_id = 's2'", {"session-closed"}},
-      {"UPDATE sessions SET process_pid = 1, process_start = 1, process_boot_id = 'b' "
-       "WHERE session_id = 's2'",
-       {"session-process"}},
+      {"UPDATE sessions SET process_pid = NULL WHERE session_id = 's2'", {"session-process"}},
       {"UPDATE sessions SET turn_count = 4 WHERE session_id = 's1'", {"session-turns"}},
       {"UPDATE sessions SET output_tokens = output_tokens + 1", {"session-usage"}},
       {"UPDATE sessions SET cost_usd = 0.31 WHERE session_id = 's2'", {"session-cost"}},

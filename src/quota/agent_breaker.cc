@@ -7,21 +7,25 @@ namespace {
 
 constexpr std::chrono::seconds kLoginWait{30};
 constexpr std::chrono::seconds kLimitWait{60};  // where the agent did not say how long
+constexpr std::chrono::seconds kRateWait{10};   // the API asks to slow down, and that is all
 // A time that an agent names may be misread, or the limit lifted: one run tries now and then.
 constexpr std::chrono::seconds kShutMax = std::chrono::hours(1);
 constexpr std::chrono::seconds kTrialWait{2};
 
-// What the end of a run says about the login and its account.
+// What the end of a run says about the login and its account, or about the model.
 enum class Verdict { works, refused, unknown };
 
-Verdict verdict_of(const std::optional<Failure>& failure) {
-  if (!failure) return Verdict::works;
-  switch (failure->cause) {
+Verdict verdict_of(AgentBreaker::Scope scope, Cause cause) {
+  const bool is_of_agent = scope == AgentBreaker::Scope::agent;
+  switch (cause) {
     case Cause::agent_said_so:
       return Verdict::works;
     case Cause::login:
     case Cause::account_limit:
-      return Verdict::refused;
+      return is_of_agent ? Verdict::refused : Verdict::unknown;
+    case Cause::model_limit:
+    case Cause::rate_limit:  // the login works, and another model may
+      return is_of_agent ? Verdict::works : Verdict::refused;
     case Cause::other:
     case Cause::agent_missing:
     case Cause::agent_exited:
@@ -35,7 +39,16 @@ Verdict verdict_of(const std::optional<Failure>& failure) {
   return Verdict::unknown;
 }
 
+std::chrono::seconds wait_after(Cause cause) {
+  if (cause == Cause::login) return kLoginWait;
+  return cause == Cause::rate_limit ? kRateWait : kLimitWait;
+}
+
 }  // namespace
+
+bool AgentBreaker::shuts(Scope scope, Cause cause) {
+  return verdict_of(scope, cause) == Verdict::refused;
+}
 
 void AgentBreaker::Pass::settle(std::optional<Failure>& failure, SteadyTime now) {
   trial_.reset();
@@ -60,7 +73,7 @@ AgentBreaker::Pass AgentBreaker::let_through() {
 }
 
 void AgentBreaker::note(std::optional<Failure>& failure, SteadyTime now) {
-  switch (verdict_of(failure)) {
+  switch (failure ? verdict_of(scope_, failure->cause) : Verdict::works) {
     case Verdict::unknown:
       return;
     case Verdict::works:
@@ -70,9 +83,7 @@ void AgentBreaker::note(std::optional<Failure>& failure, SteadyTime now) {
       break;
   }
   if (!failure) return;
-  if (failure->retry_after.count() == 0) {
-    failure->retry_after = failure->cause == Cause::account_limit ? kLimitWait : kLoginWait;
-  }
+  if (failure->retry_after.count() == 0) failure->retry_after = wait_after(failure->cause);
   shut_by_ = failure;
   ends_at_ = now + failure->retry_after;
   try_at_ = now + std::min(failure->retry_after, kShutMax);

@@ -1,8 +1,8 @@
-// AgentBreaker keeps runs from starting an agent in vain. It shuts by itself when the agent turns
-// out to have no login, or its account to be at its limit: callers then get that same answer at
-// once. When the time is up one run is let through to try. What a run's end says about the login
-// decides whether the breaker opens; an end that says nothing about it changes nothing. Io thread
-// only.
+// AgentBreaker keeps runs from starting an agent in vain. One of an agent shuts by itself when the
+// agent turns out to have no login, or its account to be at its limit; one of a model when that
+// model is at a limit: callers then get that same answer at once. When the time is up one run is
+// let through to try. What a run's end says about the login decides whether the breaker opens; an
+// end that says nothing about it changes nothing. Io thread only.
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,12 @@ namespace clawdforge {
 class AgentBreaker {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;
+  enum class Scope { agent, model };
+
+  explicit AgentBreaker(Scope scope) : scope_(scope) {}
+
+  // A failure of this cause shuts a breaker of this scope.
+  static bool shuts(Scope scope, Cause cause);
 
   // A run that was let through. The breaker outlives it. Dropped without settle() it says nothing
   // about the agent: the run never started, its caller hung up, or the gateway stops.
@@ -40,11 +46,14 @@ class AgentBreaker {
   // While the breaker is shut, this run is the one that tries.
   Pass let_through();
 
-  bool is_shut() const { return shut_by_.has_value(); }
-
- private:
+  // How a run ended, also one that had no pass of this breaker.
   void note(std::optional<Failure>& failure, SteadyTime now);
 
+  bool is_shut() const { return shut_by_.has_value(); }
+  SteadyTime try_at() const { return try_at_; }
+
+ private:
+  const Scope scope_;
   std::optional<Failure> shut_by_;
   SteadyTime try_at_;      // from then on one run may try
   SteadyTime ends_at_;     // what callers are told; may be later

@@ -23,7 +23,7 @@ struct AgentBreakerTest : ::testing::Test {
     return failed;
   }
 
-  AgentBreaker breaker;
+  AgentBreaker breaker{AgentBreaker::Scope::agent};
 };
 
 TEST_F(AgentBreakerTest, StaysOpenForOrdinaryFailures) {

@@ -13,6 +13,13 @@ constexpr std::string_view kTokenPrefix = "cf_";
 
 }  // namespace
 
+std::unexpected<Failure> token_revoked() {
+  auto failed = fail(Errc::unauthorized, "token_revoked",
+                     "The token was revoked or replaced while this was under way.");
+  failed.error().cause = Cause::cancelled;
+  return failed;
+}
+
 std::size_t Apps::ByFirstBytes::operator()(const Digest& digest) const {
   std::size_t hash = 0;
   std::memcpy(&hash, digest.data(), sizeof hash);
@@ -31,6 +38,8 @@ Async<void> Apps::reload() {
   auto rows = co_await rows_.list();
   if (!rows) co_return std::unexpected(rows.error());
   Table fresh;
+  std::unordered_set<std::string> names;  // a row that cannot be understood is still there
+  for (const UnreadableApp& row : rows->unreadable) names.insert(row.name);
   for (App& row : rows->apps) {
     Known known;
     known.last_used_at = row.last_used_at;
@@ -41,10 +50,11 @@ Async<void> Apps::reload() {
       known.is_noted = false;
     }
     const Digest digest = row.token_digest;
+    names.insert(row.name);
     known.app = std::make_shared<const App>(std::move(row));
     fresh.insert_or_assign(digest, std::move(known));
   }
-  by_digest_ = std::move(fresh);
+  const Table old = std::exchange(by_digest_, std::move(fresh));
   std::vector<std::string> unreadable;
   for (const UnreadableApp& row : rows->unreadable) {
     unreadable.push_back(row.name);
@@ -52,7 +62,12 @@ Async<void> Apps::reload() {
     log_.warn("an app's row cannot be understood, so its token does not work",
               {{"app", std::string_view(row.name)}, {"why", std::string_view(row.reason)}});
   }
-  unreadable_ = std::move(unreadable);
+  for (const std::string& name : std::exchange(unreadable_, std::move(unreadable))) {
+    if (!names.contains(name)) tell_removed(name);
+  }
+  for (const auto& [digest, known] : old) {
+    if (!names.contains(known.app->name)) tell_removed(known.app->name);
+  }
   co_return Result<void>{};
 }
 
@@ -70,22 +85,18 @@ std::shared_ptr<const App> Apps::find(std::string_view token) {
   return known.app;
 }
 
-Async<MintedToken> Apps::mint(NewApp request) {
+Async<MintedToken> Apps::mint(App app, AdminOrigin by) {
   if (by_digest_.size() >= kAppsMax) {
     co_return fail(Errc::conflict, "too_many_apps",
                    "The gateway has all the apps it can know; revoke one first.");
   }
   MintedToken minted;
   minted.token = ids_.token(kTokenPrefix);
-  minted.app = App{.name = std::move(request.name),
-                   .token_digest = sha256(minted.token.reveal()),
-                   .ip_cidrs = std::move(request.ip_cidrs),
-                   .event_format = request.event_format,
-                   .sessions_max = request.sessions_max,
-                   .runs_max = request.runs_max,
-                   .created_at = clock_.now(),
-                   .last_used_at = std::nullopt};
-  auto added = co_await rows_.add(minted.app);
+  minted.app = std::move(app);
+  minted.app.token_digest = sha256(minted.token.reveal());
+  minted.app.created_at = clock_.now();
+  minted.app.last_used_at = std::nullopt;
+  auto added = co_await rows_.add(minted.app, token_event(kTokenMint, by, minted.app.created_at));
   if (!added) co_return std::unexpected(added.error());
   Known known;
   known.app = std::make_shared<const App>(minted.app);
@@ -93,11 +104,28 @@ Async<MintedToken> Apps::mint(NewApp request) {
   co_return minted;
 }
 
-Async<MintedToken> Apps::rotate(std::string name) {
+Async<App> Apps::change(std::string name, AppChange change, AdminOrigin by) {
+  auto changed =
+      co_await rows_.change(name, std::move(change), token_event(kTokenChange, by, clock_.now()));
+  if (!changed) co_return std::unexpected(changed.error());
+  const auto known = find_by_name(name);
+  if (known == by_digest_.end()) {
+    // Another program has added the row, and memory has not seen it.
+    const auto reloaded = co_await reload();
+    if (!reloaded) co_return std::unexpected(reloaded.error());
+    co_return std::move(*changed);
+  }
+  changed->token_digest = known->first;  // it may have been rotated since
+  changed->last_used_at = known->second.last_used_at;
+  known->second.app = std::make_shared<const App>(*changed);
+  co_return std::move(*changed);
+}
+
+Async<MintedToken> Apps::rotate(std::string name, AdminOrigin by) {
   MintedToken minted;
   minted.token = ids_.token(kTokenPrefix);
   const Digest digest = sha256(minted.token.reveal());
-  auto rotated = co_await rows_.rotate(name, digest);
+  auto rotated = co_await rows_.rotate(name, digest, token_event(kTokenRotate, by, clock_.now()));
   if (!rotated) co_return std::unexpected(rotated.error());
   // The row may be one that another program has just added, and memory has not seen.
   auto known = find_by_name(name);
@@ -120,12 +148,17 @@ Async<MintedToken> Apps::rotate(std::string name) {
   co_return minted;
 }
 
-Async<void> Apps::revoke(std::string name) {
+Async<void> Apps::revoke(std::string name, AdminOrigin by) {
   const TimePoint now = clock_.now();
-  auto removed = co_await rows_.remove(name, now);
+  auto removed = co_await rows_.remove(name, now, token_event(kTokenRevoke, by, now));
   if (!removed) co_return std::unexpected(removed.error());
   if (const auto known = find_by_name(name); known != by_digest_.end()) by_digest_.erase(known);
+  tell_removed(name);
   co_return Result<void>{};
+}
+
+void Apps::tell_removed(const std::string& name) const {
+  if (on_removed_) on_removed_(name);
 }
 
 std::vector<App> Apps::list() const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,22 +18,18 @@
 #include "base/telemetry/log.h"
 #include "ledger/rows/app_rows.h"
 #include "model/app.h"
+#include "model/token_event.h"
 
 namespace clawdforge {
-
-struct NewApp {
-  std::string name;
-  std::vector<Cidr> ip_cidrs;
-  std::optional<EventFormat> event_format;
-  std::optional<std::int64_t> sessions_max;
-  std::optional<std::int64_t> runs_max;
-};
 
 // The only moment at which a token can be seen.
 struct MintedToken {
   App app;
   Secret token;
 };
+
+// The answer to what is under way when its token goes. Errc::unauthorized "token_revoked".
+std::unexpected<Failure> token_revoked();
 
 class Apps {
  public:
@@ -41,18 +38,27 @@ class Apps {
   // Takes the ledger's rows as they are now.
   Async<void> reload();
 
+  // Told of each app whose token is gone: revoked, or its row deleted by another program.
+  void on_removed(std::function<void(const std::string& name)> listener) {
+    on_removed_ = std::move(listener);
+  }
+
   // The app of this token, or none. Notes the use; note_uses() brings it to the ledger.
   std::shared_ptr<const App> find(std::string_view token);
 
   // Whether the app's token is still the one that it was let in with.
   bool is_current(const App& app) const;
 
+  // Each change is in the audit together with who made it.
+  // The name and the settings of `app` count; its token and its times are given here.
   // Errc::conflict "name_taken" or "too_many_apps". The token works when this returns.
-  Async<MintedToken> mint(NewApp request);
+  Async<MintedToken> mint(App app, AdminOrigin by);
+  // As AppRows::change(). It holds for each request that comes after it.
+  Async<App> change(std::string name, AppChange change, AdminOrigin by);
   // The old token stops at once; sessions are kept. Errc::not_found "token_not_found".
-  Async<MintedToken> rotate(std::string name);
+  Async<MintedToken> rotate(std::string name, AdminOrigin by);
   // Errc::not_found "token_not_found".
-  Async<void> revoke(std::string name);
+  Async<void> revoke(std::string name, AdminOrigin by);
 
   // By name, with the last use as memory knows it.
   std::vector<App> list() const;
@@ -76,6 +82,7 @@ class Apps {
   using Table = std::unordered_map<Digest, Known, ByFirstBytes, InConstantTime>;
 
   Table::iterator find_by_name(std::string_view name);
+  void tell_removed(const std::string& name) const;
 
   AppRows& rows_;
   const Clock& clock_;
@@ -83,6 +90,7 @@ class Apps {
   Log& log_;
   Table by_digest_;
   std::vector<std::string> unreadable_;  // names whose rows were complained about
+  std::function<void(const std::string& name)> on_removed_;
 };
 
 }  // namespace clawdforge

@@ -5,7 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 
 #include "base/async/run_to_end.h"
-#include "ledger/ledger.h"
+#include "ledger/open_ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -19,9 +19,9 @@ class AppsTest : public ::testing::Test {
   }
 
   Result<MintedToken> mint(const std::string& name) {
-    NewApp fresh;
+    App fresh;
     fresh.name = name;
-    return run_to_end(io_, apps_->mint(std::move(fresh)));
+    return run_to_end(io_, apps_->mint(std::move(fresh), {}));
   }
 
   IoContext io_{1};
@@ -62,36 +62,65 @@ TEST_F(AppsTest, ANameIsTakenOnce) {
 
 TEST_F(AppsTest, RotatingExchangesTheTokenAndKeepsTheRest) {
   const auto old = mint("one");
-  const auto fresh = run_to_end(io_, apps_->rotate("one"));
+  const auto fresh = run_to_end(io_, apps_->rotate("one", {}));
   ASSERT_TRUE(fresh);
   EXPECT_EQ(apps_->find(old->token.reveal()), nullptr);
   ASSERT_NE(apps_->find(fresh->token.reveal()), nullptr);
   EXPECT_EQ(fresh->app.created_at, old->app.created_at);
-  EXPECT_EQ(run_to_end(io_, apps_->rotate("two")).error().code, "token_not_found");
+  EXPECT_EQ(run_to_end(io_, apps_->rotate("two", {})).error().code, "token_not_found");
 }
 
 TEST_F(AppsTest, RotatingFindsARowThatMemoryHasNotSeen) {
   Apps other(ledger_->apps, clock_, ids_, log_);
-  NewApp fresh;
+  App fresh;
   fresh.name = "elsewhere";
-  ASSERT_TRUE(run_to_end(io_, other.mint(std::move(fresh))));
-  const auto rotated = run_to_end(io_, apps_->rotate("elsewhere"));
+  ASSERT_TRUE(run_to_end(io_, other.mint(std::move(fresh), {})));
+  const auto rotated = run_to_end(io_, apps_->rotate("elsewhere", {}));
   ASSERT_TRUE(rotated);
   EXPECT_NE(apps_->find(rotated->token.reveal()), nullptr);
 }
 
+TEST_F(AppsTest, AChangeHoldsForTheNextUseAndForTheNextLife) {
+  const auto minted = mint("one");
+  const auto held = apps_->find(minted->token.reveal());
+  const auto changed = run_to_end(io_, apps_->change("one",
+                                                     [](App& app) {
+                                                       app.runs_max = 7;
+                                                       app.policy.mcp = McpAccess::named;
+                                                     },
+                                                     {}));
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->runs_max, 7);
+  EXPECT_EQ(held->runs_max, std::nullopt) << "a request under way keeps what it was let in with";
+  EXPECT_TRUE(apps_->is_current(*held));
+  EXPECT_EQ(apps_->find(minted->token.reveal())->policy.mcp, McpAccess::named);
+  Apps after(ledger_->apps, clock_, ids_, log_);
+  ASSERT_TRUE(run_to_end(io_, after.reload()));
+  EXPECT_EQ(after.find(minted->token.reveal())->policy, changed->policy);
+  EXPECT_EQ(run_to_end(io_, apps_->change("two", [](App&) {}, {})).error().code, "token_not_found");
+}
+
+TEST_F(AppsTest, AChangeFindsARowThatMemoryHasNotSeen) {
+  Apps other(ledger_->apps, clock_, ids_, log_);
+  App fresh;
+  fresh.name = "elsewhere";
+  const auto minted = run_to_end(io_, other.mint(std::move(fresh), {}));
+  ASSERT_TRUE(run_to_end(io_, apps_->change("elsewhere", [](App& app) { app.runs_max = 1; }, {})));
+  EXPECT_EQ(apps_->find(minted->token.reveal())->runs_max, 1);
+}
+
 TEST_F(AppsTest, ARevokedTokenStopsAndItsNameIsFree) {
   const auto minted = mint("one");
-  ASSERT_TRUE(run_to_end(io_, apps_->revoke("one")));
+  ASSERT_TRUE(run_to_end(io_, apps_->revoke("one", {})));
   EXPECT_EQ(apps_->find(minted->token.reveal()), nullptr);
-  EXPECT_EQ(run_to_end(io_, apps_->revoke("one")).error().code, "token_not_found");
+  EXPECT_EQ(run_to_end(io_, apps_->revoke("one", {})).error().code, "token_not_found");
   EXPECT_TRUE(mint("one"));
 }
 
 TEST_F(AppsTest, AHeldAppOutlivesItsRevocation) {
   const auto minted = mint("one");
   const auto held = apps_->find(minted->token.reveal());
-  ASSERT_TRUE(run_to_end(io_, apps_->revoke("one")));
+  ASSERT_TRUE(run_to_end(io_, apps_->revoke("one", {})));
   EXPECT_EQ(held->name, "one");
 }
 
@@ -149,7 +178,7 @@ TEST_F(AppsTest, ManyUsesThatCouldNotBeNotedCostNoMoreThanThatMany) {
 TEST_F(AppsTest, AFailedRevocationLeavesTheTokenWorking) {
   const auto minted = mint("one");
   ledger_->stop();
-  const auto revoked = run_to_end(io_, apps_->revoke("one"));
+  const auto revoked = run_to_end(io_, apps_->revoke("one", {}));
   ASSERT_FALSE(revoked);
   EXPECT_EQ(revoked.error().kind, Errc::unavailable);
   EXPECT_NE(apps_->find(minted->token.reveal()), nullptr);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <tuple>
+#include <utility>
 
 #include "base/refusals.h"
 
@@ -25,6 +26,11 @@ void Slot::withdraw() {
   if (state_ == State::waiting) pool_.settle(*this, State::withdrawn);
 }
 
+void Slot::expect_end() {
+  if (state_ != State::granted || std::exchange(is_ending_, true)) return;
+  ++pool_.ending_;
+}
+
 Pool::Pool(Options options, Gauge& running, Gauge& waiting)
     : options_(options), shown_running_(running), shown_waiting_(waiting) {}
 
@@ -32,7 +38,7 @@ Pool::~Pool() { assert(running_ == 0 && waiting_ == 0); }
 
 Result<std::unique_ptr<Slot>> Pool::enter(std::string app) {
   Share& share = shares_[app];
-  if (running_ >= options_.slots_max && waiting_ >= options_.waiting_max && !make_room_for(share)) {
+  if (is_full() && !make_room_for(share)) {
     forget_idle();
     return full();
   }
@@ -41,6 +47,12 @@ Result<std::unique_ptr<Slot>> Pool::enter(std::string app) {
   ++waiting_;
   serve_waiting();
   return slot;
+}
+
+// While any wait, all places are taken; so this bounds what waits by the limit, and as many more as
+// places are being cleaned up.
+bool Pool::is_full() const {
+  return running_ - ending_ + waiting_ >= options_.slots_max + options_.waiting_max;
 }
 
 std::unexpected<Failure> Pool::full() {
@@ -90,6 +102,7 @@ void Pool::leave(Slot& slot) {
   if (slot.state_ == Slot::State::granted) {
     --shares_.at(slot.app_).running;
     --running_;
+    if (slot.is_ending_) --ending_;
   }
   serve_waiting();
 }

@@ -36,6 +36,10 @@ class Slot {
   // Ends the wait. A place already granted stays.
   void withdraw();
 
+  // The work is answered, and only its cleaning up still needs the place: one more may wait for it
+  // meanwhile.
+  void expect_end();
+
  private:
   friend class Pool;
   enum class State { waiting, granted, displaced, withdrawn };
@@ -44,6 +48,7 @@ class Slot {
   Pool& pool_;
   const std::string app_;
   State state_ = State::waiting;
+  bool is_ending_ = false;
   Signal settled_;
 };
 
@@ -61,7 +66,7 @@ class Pool {
 
   // A place, or a place in the queue. Errc::unavailable "queue_full" when too many wait,
   // unless an app waits for more than one place more than this one: then its newest is
-  // displaced.
+  // displaced. A place whose work is answered counts as free here: the newcomer waits for it.
   Result<std::unique_ptr<Slot>> enter(std::string app);
 
   // What one that was displaced is told, too.
@@ -82,6 +87,7 @@ class Pool {
   void leave(Slot& slot);
   void settle(Slot& slot, Slot::State state);
   void serve_waiting();
+  bool is_full() const;
   bool make_room_for(const Share& newcomer);
   void forget_idle();
   void show();
@@ -91,6 +97,7 @@ class Pool {
   Gauge& shown_waiting_;
   Shares shares_;
   std::size_t running_ = 0;
+  std::size_t ending_ = 0;  // of those that run
   std::size_t waiting_ = 0;
   std::uint64_t served_ = 0;
 };

@@ -35,6 +35,21 @@ TEST_F(PoolTest, GrantsAtOnceWhileThereIsRoomAndThenInOrder) {
   EXPECT_FALSE((*fourth)->is_granted());
 }
 
+TEST_F(PoolTest, APlaceThatIsBeingCleanedUpIsWaitedForAlsoWithoutAQueue) {
+  Pool pool = make(1, 0);
+  auto first = pool.enter("a");
+  EXPECT_FALSE(pool.enter("a"));
+  (*first)->expect_end();
+  (*first)->expect_end();
+  auto second = pool.enter("a");
+  ASSERT_TRUE(second);
+  EXPECT_FALSE((*second)->is_granted());
+  EXPECT_FALSE(pool.enter("b")) << "one for each such place";
+  first = std::unexpected(Failure{});
+  EXPECT_TRUE((*second)->is_granted());
+  EXPECT_FALSE(pool.enter("b"));
+}
+
 TEST_F(PoolTest, AnAppWithManyWaitingDelaysAnotherAppsFirstByNoMoreThanOneRun) {
   Pool pool = make(2, 64);
   std::deque<std::unique_ptr<Slot>> greedy;

@@ -25,7 +25,7 @@ Quota::Quota(Options options, Metrics& metrics)
 Result<Ticket> Quota::admit(const App& app, Work work) {
   switch (work.kind) {
     case WorkKind::run:
-      return admit_run(app, work);
+      return admit_run(app, std::move(work));
     case WorkKind::turn:
     case WorkKind::session_start:
       break;
@@ -33,10 +33,11 @@ Result<Ticket> Quota::admit(const App& app, Work work) {
   return Ticket();
 }
 
-Result<Ticket> Quota::admit_run(const App& app, const Work& work) {
+Result<Ticket> Quota::admit_run(const App& app, Work work) {
   Ticket ticket;
-  ticket.breaker_ = &breakers_[work.agent];
-  if (auto refusal = ticket.breaker_->refusal(std::chrono::steady_clock::now())) {
+  ticket.breakers_ = &breakers_;
+  ticket.model_ = {std::move(work.agent), std::move(work.model)};
+  if (auto refusal = breakers_.refusal(ticket.model_, std::chrono::steady_clock::now())) {
     return std::unexpected(std::move(*refusal));
   }
   auto share = runs_.take(app.name, app.runs_max ? app.runs_max : options_.runs_max_per_app);
@@ -63,6 +64,7 @@ Result<Ticket> Quota::admit_agent(std::string app) {
 SessionLimits Quota::session_limits(const App& app) const {
   SessionLimits limits = options_.sessions;
   if (app.sessions_max) limits.open_max_per_app = app.sessions_max;
+  if (limits.open_max_per_app) limits.open_share_max.reset();
   return limits;
 }
 

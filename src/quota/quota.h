@@ -6,24 +6,35 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "base/telemetry/metrics.h"
-#include "ledger/sessions/session_rows.h"
 #include "model/app.h"
-#include "quota/agent_breaker.h"
+#include "model/session.h"
+#include "quota/agent_breakers.h"
 #include "quota/app_tally.h"
 #include "quota/pool.h"
 #include "quota/ticket.h"
-#include "quota/work.h"
 
 namespace clawdforge {
 
 // Starts of agents that wait for a place.
 inline constexpr std::size_t kAgentQueueMax = 1'024;
+
+enum class WorkKind {
+  run,            // one prompt to a process of its own
+  turn,           // one prompt to the agent of a session
+  session_start,  // a new session
+};
+
+// What an app wants to do, as far as admission needs to know it.
+struct Work {
+  WorkKind kind = WorkKind::run;
+  std::string agent;
+  std::string model;  // empty: the agent's default
+};
 
 class Quota {
  public:
@@ -31,7 +42,7 @@ class Quota {
   struct Options {
     std::size_t runs_max = 0;  // that run at the same time
     std::size_t queued_runs_max = 0;
-    std::optional<std::int64_t> runs_max_per_app;
+    std::optional<std::int64_t> runs_max_per_app = std::nullopt;
     std::size_t agents_max = 0;  // of sessions, that live at the same time
     std::size_t queued_agents_max = kAgentQueueMax;
     SessionLimits sessions;
@@ -64,7 +75,7 @@ class Quota {
   Result<AppShare> admit_event_stream(const App& app);
 
  private:
-  Result<Ticket> admit_run(const App& app, const Work& work);
+  Result<Ticket> admit_run(const App& app, Work work);
 
   const Options options_;
   Pool run_places_;
@@ -72,7 +83,7 @@ class Quota {
   AppTally runs_;
   AppTally connections_;
   AppTally event_streams_;
-  std::map<std::string, AgentBreaker> breakers_;  // by agent
+  AgentBreakers breakers_;
 };
 
 }  // namespace clawdforge

@@ -76,6 +76,19 @@ TEST_F(QuotaTest, AnAppsLimitCountsWhatRunsAndWhatWaits) {
   EXPECT_TRUE(admit(app_));
 }
 
+TEST_F(QuotaTest, ARunThatIsAnsweredCountsNoMoreForItsAppButKeepsItsPlace) {
+  const App narrow = app_of("narrow", 1);
+  auto first = std::optional(ticket(narrow));
+  ASSERT_TRUE(ready(*first));
+  EXPECT_FALSE(admit(narrow));
+  first->answered();
+  Ticket second = ticket(narrow);
+  EXPECT_FALSE(second.has_place()) << "the first is still being cleaned up";
+  EXPECT_EQ(running(), 1);
+  first.reset();
+  EXPECT_TRUE(ready(second));
+}
+
 TEST_F(QuotaTest, TheTokensLimitBeatsTheConfiguredOne) {
   const App narrow = app_of("narrow", 1);
   const Ticket only = ticket(narrow);
@@ -204,6 +217,14 @@ TEST_F(QuotaTest, AnAppsOwnLimitOfSessionsBeatsTheConfiguredOne) {
   EXPECT_EQ(quota_.session_limits(app).open_max_per_app, 5);
   app.sessions_max = 7;
   EXPECT_EQ(quota_.session_limits(app).open_max_per_app, 7);
+}
+
+TEST_F(QuotaTest, TheShareOfSessionsHoldsForAppsWithoutALimitOfTheirOwn) {
+  Quota quota({.sessions = {.open_max = 16, .open_share_max = 12}}, metrics_);
+  App app = app_of("app");
+  EXPECT_EQ(quota.session_limits(app).open_share_max, 12);
+  app.sessions_max = 16;
+  EXPECT_EQ(quota.session_limits(app).open_share_max, std::nullopt);
 }
 
 TEST_F(QuotaTest, OneAppLeavesConnectionsAndStreamsToTheOthers) {

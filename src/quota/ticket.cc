@@ -14,12 +14,12 @@ Async<void> Ticket::ready() {
       co_return fail(Errc::gone, "cancelled", "The work was given up while it waited.");
     }
   }
-  if (breaker_ == nullptr) co_return Result<void>{};
+  if (breakers_ == nullptr) co_return Result<void>{};
   // Asked again: another run may have shut it while this one waited.
-  if (auto refusal = breaker_->refusal(steady_clock::now())) {
+  if (auto refusal = breakers_->refusal(model_, steady_clock::now())) {
     co_return std::unexpected(std::move(*refusal));
   }
-  pass_ = breaker_->let_through();
+  pass_ = breakers_->let_through(model_);
   co_return Result<void>{};
 }
 
@@ -30,6 +30,11 @@ void Ticket::withdraw() {
 void Ticket::settle(std::optional<Failure>& failure) {
   if (pass_) pass_->settle(failure, steady_clock::now());
   pass_.reset();
+}
+
+void Ticket::answered() {
+  share_ = AppShare();
+  if (slot_) slot_->expect_end();
 }
 
 }  // namespace clawdforge

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/async/async.h"
-#include "quota/agent_breaker.h"
+#include "quota/agent_breakers.h"
 #include "quota/app_tally.h"
 #include "quota/pool.h"
 
@@ -31,14 +31,19 @@ class Ticket {
   // to wait. Without a call the work says nothing about its agent.
   void settle(std::optional<Failure>& failure);
 
+  // The caller has its answer, and may ask again: the app's share is given back. The place stays
+  // until the ticket is dropped; the next run may wait for it.
+  void answered();
+
  private:
   friend class Quota;
   Ticket() = default;
 
-  AppShare share_;                          // of what the app may have under way
-  std::unique_ptr<Slot> slot_;              // null: the work needs no place
-  AgentBreaker* breaker_ = nullptr;         // null: the work does not ask it
-  std::optional<AgentBreaker::Pass> pass_;  // from ready() to settle()
+  AppShare share_;                     // of what the app may have unanswered
+  std::unique_ptr<Slot> slot_;         // null: the work needs no place
+  AgentBreakers* breakers_ = nullptr;  // null: the work does not ask them
+  AgentBreakers::Model model_;
+  std::optional<AgentBreakers::Pass> pass_;  // from ready() to settle()
 };
 
 }  // namespace clawdforge

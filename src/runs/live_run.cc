@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/refusals.h"
+#include "quota/apps.h"
 
 namespace clawdforge {
 namespace {
@@ -21,6 +22,7 @@ std::unexpected<Failure> never_started(RunStop reason) {
   if (reason == RunStop::caller_gone) {
     return fail(Errc::gone, "cancelled", "The caller hung up before the run started.");
   }
+  if (reason == RunStop::revoked) return token_revoked();
   auto failed =
       fail_for_now(Errc::unavailable, "interrupted", "The gateway is shutting down.", kRestartWait);
   failed.error().cause = Cause::interrupted;
@@ -56,6 +58,7 @@ void LiveRun::stop(RunStop reason) {
 void LiveRun::set_answer(Result<RunOutcome> outcome) {
   answer_ = std::move(outcome);
   is_answered_ = true;
+  if (ticket) ticket->answered();
   deadline_.cancel();
   answered_.notify_all();
 }

@@ -21,7 +21,7 @@
 namespace clawdforge {
 
 // Why a run has to end before its agent has answered.
-enum class RunStop { none, caller_gone, timed_out, shutdown };
+enum class RunStop { none, caller_gone, timed_out, revoked, shutdown };
 
 // What the caller is told about a run that was stopped before an agent was asked.
 std::unexpected<Failure> never_started(RunStop reason);

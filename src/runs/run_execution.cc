@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/refusals.h"
+#include "base/text.h"
 #include "json/result_value.h"
 
 namespace clawdforge {
@@ -16,6 +17,7 @@ namespace {
 std::string_view state_of(RunStop stop) {
   switch (stop) {
     case RunStop::caller_gone:
+    case RunStop::revoked:
       return "cancelled";
     case RunStop::shutdown:
       return "interrupted";
@@ -29,6 +31,7 @@ std::string_view state_of(RunStop stop) {
 std::string_view stop_reason_of(RunStop stop) {
   switch (stop) {
     case RunStop::caller_gone:
+    case RunStop::revoked:
       return "cancelled";
     case RunStop::timed_out:
       return "timeout";
@@ -47,7 +50,7 @@ Failure stopped_failure(RunStop stop, const RunRequest& request) {
             .message = "The caller hung up.",
             .cause = Cause::cancelled};
   }
-  if (stop == RunStop::shutdown) return never_started(stop).error();
+  if (stop == RunStop::shutdown || stop == RunStop::revoked) return never_started(stop).error();
   return {.kind = Errc::timed_out,
           .code = "timeout",
           .message = fmt::format("{} did not finish within {} seconds", request.agent,
@@ -56,14 +59,18 @@ Failure stopped_failure(RunStop stop, const RunRequest& request) {
 }
 
 // As the ledger keeps it; what the agent has said is not in it yet.
-RunEnd end_of(const std::string& run_id, const std::optional<Failure>& failure, RunStop stop,
+RunEnd end_of(const LiveRun& run, const std::optional<Failure>& failure, RunStop stop,
               TimePoint now) {
   RunEnd end;
-  end.run_id = run_id;
+  end.run_id = run.run_id;
+  end.app = run.app->name;
   end.state = failure ? state_of(stop) : "succeeded";
   end.outcome = failure ? failure->code : "ok";
   end.ended_at = now;
-  if (failure) end.stop_reason = stop_reason_of(stop);
+  if (failure) {
+    end.stop_reason = stop_reason_of(stop);
+    end.error = first_characters(failure->message, kSentenceCharactersMax);
+  }
   return end;
 }
 
@@ -87,8 +94,9 @@ Task<void> RunExecution::execute(std::shared_ptr<LiveRun> run) {
   if (run->shot) {
     co_await run->shot->finish();
     run->shot.reset();
+    deps_.settler.note_gone(run->run_id);
   }
-  if (run->may_have_dir) deps_.run_dirs.remove(run->run_id);
+  if (run->may_have_dir) deps_.run_dirs.remove(run->run_id, Lane(run->app->name));
 }
 
 Task<void> RunExecution::ask(std::shared_ptr<LiveRun> run) {
@@ -105,11 +113,14 @@ Task<void> RunExecution::ask(std::shared_ptr<LiveRun> run) {
 // The directory, the process, the row. The prompt is sent only after all three: no agent is asked
 // anything that the ledger does not know of. The row is written while the program starts.
 Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
-  auto dir = co_await deps_.run_dirs.make(run->run_id, std::move(run->attachments));
+  RunRequest& request = run->request;
+  auto dir = co_await deps_.run_dirs.make(
+      run->run_id,
+      {.attachments = std::move(run->attachments), .system_prompt = std::move(request.system)},
+      Lane(run->app->name));
   run->may_have_dir = dir || was_begun(dir.error());
   if (!dir) co_return std::unexpected(dir.error());
   if (run->stopped() != RunStop::none) co_return never_started(run->stopped());
-  RunRequest& request = run->request;
   const AgentSpec* const spec = deps_.catalog.find(request.agent);
   if (spec == nullptr) {
     co_return fail(Errc::unavailable, "agent_not_found", "There is no agent of this name.");
@@ -121,16 +132,19 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
           .prompt_bytes = static_cast<std::int64_t>(request.prompt.size()),
           .started_at = deps_.clock.now(),
           .instance_id = deps_.instance_id};
-  auto shot = deps_.starter.start_one_shot({.spec = *spec,
-                                            .app = run->app->name,
-                                            .working_dir = std::move(dir->work),
-                                            .temp_dir = std::move(dir->temp)},
-                                           {.prompt = std::move(request.prompt),
-                                            .model = request.model,
-                                            .system = std::move(request.system),
-                                            .system_mode = request.system_mode,
-                                            .effort = request.effort,
-                                            .attachments = std::move(dir->attachments)});
+  auto shot = deps_.starter.start_one_shot(
+      {.spec = *spec,
+       .app = run->app->name,
+       .working_dir = std::move(dir->work),
+       .temp_dir = std::move(dir->temp),
+       .own_dir = std::move(dir->own),
+       .permission_mode = request.permission_mode.value_or(PermissionMode::deny_all)},
+      {.prompt = std::move(request.prompt),
+       .model = request.model,
+       .system_file = std::move(dir->system_file),
+       .system_mode = request.system_mode,
+       .effort = request.effort,
+       .attachments = std::move(dir->attachments)});
   if (!shot) co_return std::unexpected(shot.error());
   run->shot = std::move(*shot);
   co_return co_await add_row(run, std::move(row));
@@ -140,10 +154,18 @@ Async<void> RunExecution::add_row(std::shared_ptr<LiveRun> run, Run row) {
   auto added = co_await deps_.rows.add(std::move(row), run->shot->mark());
   if (!added && may_be_kept(added.error())) {
     // The row may come after all, and must not say for ever that it runs.
-    deps_.settler.settle_later(
-        end_of(run->run_id, added.error(), RunStop::none, deps_.clock.now()));
+    deps_.settler.settle_later(end_of(*run, added.error(), RunStop::none, deps_.clock.now()));
   }
   co_return added;
+}
+
+// A large result is read by the compute worker, unless too many wait for it.
+Task<std::string> RunExecution::value_of(std::string app, std::string text) {
+  if (deps_.compute == nullptr || text.size() < kComputeBytesMin) co_return result_value(text);
+  const auto answer = std::make_shared<const std::string>(std::move(text));
+  auto value = co_await deps_.compute->call(
+      Lane(std::move(app)), [answer]() -> Result<std::string> { return result_value(*answer); });
+  co_return value ? std::move(*value) : result_value(*answer);
 }
 
 Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answer) {
@@ -159,15 +181,16 @@ Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answ
       .stop_reason = std::move(answer.stop_reason),
       .usage = answer.usage,
       .cost_usd = answer.cost_usd,
+      .denials = std::move(answer.denials),
       .error_tail = std::move(answer.error_tail),
       .duration = std::chrono::floor<std::chrono::milliseconds>(steady_clock::now() - run->begun)};
-  RunEnd end = end_of(run->run_id, outcome.failure, run->stopped(), deps_.clock.now());
+  RunEnd end = end_of(*run, outcome.failure, run->stopped(), deps_.clock.now());
   if (outcome.failure) {
     outcome.stop_reason = end.stop_reason;
   } else {
     end.stop_reason = outcome.stop_reason;
-    outcome.result = result_value(answer.text);
     end.result_bytes = static_cast<std::int64_t>(answer.text.size());
+    outcome.result = co_await value_of(run->app->name, std::move(answer.text));
   }
   end.duration_ms = outcome.duration.count();
   end.exit_code = answer.exit_code;

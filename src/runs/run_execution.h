@@ -9,6 +9,7 @@
 #include "agent/core/agent_catalog.h"
 #include "agent/core/agent_starter.h"
 #include "base/async/async.h"
+#include "base/async/compute_worker.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "ledger/rows/run_rows.h"
@@ -29,6 +30,7 @@ class RunExecution {
     const Clock& clock;
     IdSource& ids;
     std::string instance_id;
+    ComputeWorker* compute = nullptr;  // as in Runs
   };
 
   explicit RunExecution(Dependencies deps) : deps_(std::move(deps)) {}
@@ -42,6 +44,7 @@ class RunExecution {
   Async<void> begin(std::shared_ptr<LiveRun> run);
   Async<void> add_row(std::shared_ptr<LiveRun> run, Run row);
   Task<void> settle(std::shared_ptr<LiveRun> run, OneShotAnswer answer);
+  Task<std::string> value_of(std::string app, std::string text);
 
   Dependencies deps_;
 };

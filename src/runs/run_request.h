@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/core/one_shot_agent.h"
 #include "base/result.h"
+#include "model/agent.h"
 #include "model/run.h"
 
 namespace clawdforge {
@@ -19,7 +19,8 @@ struct RunRequest {
   std::string system;
   SystemMode system_mode = SystemMode::append;
   std::string effort;
-  std::vector<std::string> files;  // tokens
+  std::optional<PermissionMode> permission_mode;  // none: the default, until execute() has set it
+  std::vector<std::string> files;                 // tokens
   std::chrono::seconds timeout{};
   std::chrono::steady_clock::time_point received;  // what the timeout counts from
 };
@@ -31,6 +32,7 @@ struct RunOutcome {
   std::optional<std::string> stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;
+  std::vector<Denial> denials;
   std::string error_tail;
   std::chrono::milliseconds duration{};
 };

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::size_t kUnsettledMax = 1'000;  // runs; those over it wait for the next start
 constexpr std::chrono::seconds kSettlePause{1};
+constexpr std::size_t kGoneRunsMax = 10'000;  // ids; those over it wait for the next start
+constexpr std::chrono::seconds kForgetPause{1};
 
 }  // namespace
 
@@ -44,8 +46,23 @@ Task<void> RunSettler::try_until_settled(RunEnd end) {
   --unsettled_;
 }
 
+void RunSettler::note_gone(std::string run_id) {
+  if (gone_.size() >= kGoneRunsMax) return;
+  gone_.push_back(std::move(run_id));
+  if (!std::exchange(is_forgetting_, true)) tasks_.spawn(forget_gone());
+}
+
+Task<void> RunSettler::forget_gone() {
+  if (!is_stopping_) co_await stopping_.wait_for(kForgetPause);
+  is_forgetting_ = false;
+  // If the ledger does not take it, the marks stay: the next start looks for these trees, does not
+  // find them, and clears them.
+  co_await rows_.forget_processes(std::exchange(gone_, {}));
+}
+
 Task<void> RunSettler::stop() {
   is_stopping_ = true;
+  stopping_.notify_all();
   co_await tasks_.join();
 }
 

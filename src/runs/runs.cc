@@ -1,16 +1,33 @@
 #include "runs/runs.h"
 
-#include <cassert>
-#include <utility>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cassert>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/core/agent_catalog.h"
 #include "base/async/hang_up_subscription.h"
+#include "quota/agent_breaker.h"
+#include "quota/apps.h"
+#include "quota/policies.h"
+#include "quota/quota.h"
+#include "runs/live_run.h"
+#include "runs/run_execution.h"
+#include "runs/run_settler.h"
+#include "storage/work/attachments.h"
+#include "uploads/uploads.h"
 
 namespace clawdforge {
 namespace {
 
 // What a breaker refuses looks like the run that has shut it.
 Result<RunOutcome> refused(Failure failure) {
-  const bool is_of_agent = failure.cause == Cause::login || failure.cause == Cause::account_limit;
+  using Scope = AgentBreaker::Scope;
+  const bool is_of_agent = AgentBreaker::shuts(Scope::agent, failure.cause) ||
+                           AgentBreaker::shuts(Scope::model, failure.cause);
   if (!is_of_agent) return std::unexpected(std::move(failure));
   RunOutcome outcome;
   outcome.stop_reason = "error";
@@ -22,22 +39,56 @@ Result<RunOutcome> refused(Failure failure) {
 
 Runs::Runs(Dependencies deps)
     : executor_(deps.executor),
+      catalog_(deps.catalog),
+      permission_mode_(deps.permission_mode),
       quota_(deps.quota),
+      apps_(deps.apps),
+      policies_(deps.policies),
       uploads_(deps.uploads),
-      settler_(deps.executor, deps.rows, deps.metrics),
-      execution_({.rows = deps.rows,
-                  .catalog = deps.catalog,
-                  .starter = deps.starter,
-                  .run_dirs = deps.run_dirs,
-                  .settler = settler_,
-                  .clock = deps.clock,
-                  .ids = deps.ids,
-                  .instance_id = std::move(deps.instance_id)}),
+      settler_(std::make_unique<RunSettler>(deps.executor, deps.rows, deps.metrics)),
+      execution_(std::make_unique<RunExecution>(
+          RunExecution::Dependencies{.rows = deps.rows,
+                                     .catalog = deps.catalog,
+                                     .starter = deps.starter,
+                                     .run_dirs = deps.run_dirs,
+                                     .settler = *settler_,
+                                     .clock = deps.clock,
+                                     .ids = deps.ids,
+                                     .instance_id = std::move(deps.instance_id),
+                                     .compute = deps.compute})),
       tasks_(deps.executor) {}
+
+Runs::~Runs() = default;
+
+std::size_t Runs::unsettled() const { return settler_->unsettled(); }
+
+Result<PermissionMode> Runs::mode_of(const App& app, const RunRequest& request) const {
+  const AgentSpec* const spec = catalog_.find(request.agent);
+  if (spec == nullptr) return PermissionMode::deny_all;  // the run will not find it either
+  const auto permitted = permitted_mode(policies_.of(app, request.agent), request.permission_mode,
+                                        spec->permission_mode.value_or(permission_mode_));
+  if (!permitted) return std::unexpected(permitted.error());
+  PermissionMode mode = *permitted;
+  // That sessions ask by default does not close runs: what would be asked is denied.
+  if (mode == PermissionMode::ask && !request.permission_mode) mode = PermissionMode::approve_reads;
+  if (spec->one_shot_modes.contains(mode)) return mode;
+  std::vector<std::string_view> held;
+  for (const auto& [known, arguments] : spec->one_shot_modes) held.push_back(name_of(known));
+  return fail(
+      Errc::invalid, "permission_mode_not_supported",
+      fmt::format("A run cannot wait for answers to an agent's questions, so it cannot be held "
+                  "to {}: use {}, or a session.",
+                  name_of(mode), fmt::join(held, ", ")));
+}
 
 Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest request,
                                 HangUp* hang_up) {
   if (is_stopping_) co_return never_started(RunStop::shutdown);
+  const auto allowed = policies_.check(*app, request.agent, request.model);
+  if (!allowed) co_return std::unexpected(allowed.error());
+  const auto mode = mode_of(*app, request);
+  if (!mode) co_return std::unexpected(mode.error());
+  request.permission_mode = *mode;
   std::vector<Attachment> attachments;
   if (!request.files.empty()) {
     auto found = co_await uploads_.find(app->name, request.files);
@@ -45,6 +96,8 @@ Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest reque
     attachments = std::move(*found);
     if (is_stopping_) co_return never_started(RunStop::shutdown);
   }
+  // From here to its place in `live_`, where end_app() finds it, nothing waits.
+  if (!apps_.is_current(*app)) co_return token_revoked();
   auto ticket = quota_.admit(*app, {WorkKind::run, request.agent, request.model});
   if (!ticket) co_return refused(std::move(ticket.error()));
   const auto run = std::make_shared<LiveRun>(executor_, live_, std::move(app), std::move(request),
@@ -69,16 +122,22 @@ Task<void> Runs::work(std::shared_ptr<LiveRun> run) {
   } else if (!ready) {
     run->set_answer(refused(std::move(ready.error())));
   } else {
-    co_await execution_.execute(run);
+    co_await execution_->execute(run);
   }
   run->ticket.reset();
+}
+
+void Runs::end_app(std::string_view app) {
+  for (LiveRun* run : live_) {
+    if (run->app->name == app) run->stop(RunStop::revoked);
+  }
 }
 
 Task<void> Runs::stop() {
   is_stopping_ = true;
   for (LiveRun* run : live_) run->stop(RunStop::shutdown);
   co_await tasks_.join();
-  co_await settler_.stop();
+  co_await settler_->stop();
 }
 
 }  // namespace clawdforge

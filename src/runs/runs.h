@@ -6,22 +6,33 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/async/async.h"
+#include "base/async/compute_worker.h"
 #include "base/async/hang_up.h"
 #include "base/async/task_group.h"
 #include "base/ids.h"
 #include "base/telemetry/metrics.h"
-#include "quota/quota.h"
-#include "runs/live_run.h"
-#include "runs/run_execution.h"
+#include "model/app.h"
 #include "runs/run_request.h"
-#include "runs/run_settler.h"
-#include "uploads/uploads.h"
 
 namespace clawdforge {
+
+class AgentCatalog;
+class AgentStarter;
+class Apps;
+class LiveRun;
+class Policies;
+class Quota;
+class RunDirs;
+class RunExecution;
+class RunRows;
+class RunSettler;
+class Uploads;
 
 class Runs {
  public:
@@ -29,6 +40,8 @@ class Runs {
     IoExecutor executor;
     RunRows& rows;
     Quota& quota;
+    const Apps& apps;
+    const Policies& policies;
     const AgentCatalog& catalog;
     AgentStarter& starter;
     Uploads& uploads;
@@ -37,33 +50,48 @@ class Runs {
     IdSource& ids;
     Metrics& metrics;
     std::string instance_id;
+    ComputeWorker* compute = nullptr;  // reads large results; null: they are read where they come
+    PermissionMode permission_mode = PermissionMode::approve_reads;  // if no table says another
   };
 
   explicit Runs(Dependencies deps);
+  ~Runs();
   Runs(const Runs&) = delete;
   Runs& operator=(const Runs&) = delete;
 
   // An outcome once an agent was asked, or refused by its breaker; it is settled in the
-  // ledger by then. An error if no agent was asked: Errc::not_found "file_not_found",
+  // ledger by then. An error if no agent was asked: Errc::forbidden "agent_not_allowed",
+  // "model_not_allowed" or "permission_mode_not_allowed", Errc::invalid
+  // "permission_mode_not_supported", Errc::not_found "file_not_found",
   // Errc::over_quota "too_many_runs", Errc::unavailable "queue_full", "queue_timeout",
-  // "interrupted" or "ledger_unavailable". `hang_up` cancels the run.
+  // "interrupted" or "ledger_unavailable"; Errc::unauthorized "token_revoked". `hang_up` cancels
+  // the run.
   Async<RunOutcome> execute(std::shared_ptr<const App> app, RunRequest request, HangUp* hang_up);
 
+  // Cancels all runs of an app, those that wait and those that run: their callers are told
+  // "token_revoked".
+  void end_app(std::string_view app);
+
   // Ended runs whose rows do not say so yet.
-  std::size_t unsettled() const { return settler_.unsettled(); }
+  std::size_t unsettled() const;
 
   // Interrupts all runs and waits until nothing of them is left.
   Task<void> stop();
 
  private:
+  Result<PermissionMode> mode_of(const App& app, const RunRequest& request) const;
   Task<void> work(std::shared_ptr<LiveRun> run);
 
   const IoExecutor executor_;
+  const AgentCatalog& catalog_;
+  const PermissionMode permission_mode_;
   Quota& quota_;
+  const Apps& apps_;
+  const Policies& policies_;
   Uploads& uploads_;
-  RunSettler settler_;
-  RunExecution execution_;
-  LiveRun::Registry live_;
+  const std::unique_ptr<RunSettler> settler_;
+  const std::unique_ptr<RunExecution> execution_;
+  std::list<LiveRun*> live_;
   bool is_stopping_ = false;
   TaskGroup tasks_;
 };

@@ -98,7 +98,7 @@ class AgentSeatTest : public SessionsTest {
   }
 
   void hold_disk() {
-    disk_.post([released = gate_.get_future().share()] { released.wait(); });
+    disk_.post(Lane(), [released = gate_.get_future().share()] { released.wait(); });
     is_disk_held_ = true;
   }
   // Lets go of all that bring_to() holds, but for agents that open or work.

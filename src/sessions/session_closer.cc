@@ -6,6 +6,9 @@
 
 #include "base/async/async_tokens.h"
 #include "base/async/timer.h"
+#include "sessions/journal/feeds.h"
+#include "sessions/live/session_dependencies.h"
+#include "sessions/live_sessions.h"
 
 namespace clawdforge {
 namespace {
@@ -20,34 +23,37 @@ SessionCloser::SessionCloser(const SessionDependencies& deps, LiveSessions& live
 
 Async<bool> SessionCloser::close(Session session) {
   bool was_open = false;
+  const Lane lane(session.app);
   if (!session.closed_at) {
     AuditEvent event{.event = "close", .at = deps_.clock.now()};
-    const auto changed = co_await close_row(session.id, "closed", std::move(event), std::nullopt);
+    const auto changed =
+        co_await close_row(session.id, "closed", std::move(event), std::nullopt, lane);
     if (!changed) co_return changed;
     was_open = *changed;
   }
-  co_await end_for_good(std::move(session.id), std::move(session.agent_session_id));
+  co_await end_for_good(std::move(session.id), std::move(session.agent_session_id), lane);
   co_return was_open;
 }
 
 // While the ledger decides, no new turn begins.
 Async<bool> SessionCloser::close_row(std::string id, std::string reason, AuditEvent event,
-                                     std::optional<TimePoint> idle_since) {
+                                     std::optional<TimePoint> idle_since, Lane lane) {
   const auto live = live_.find(id);
   if (live) live->refuse_turns();
-  auto changed =
-      co_await deps_.rows.close(std::move(id), std::move(reason), std::move(event), idle_since);
+  auto changed = co_await deps_.rows.close(std::move(id), std::move(reason), std::move(event),
+                                           idle_since, std::move(lane));
   if (live && (!changed || !*changed)) live->accept_turns();
   co_return changed;
 }
 
 // An agent that was started meanwhile may have begun another conversation.
-Task<void> SessionCloser::end_for_good(std::string id, std::string agent_session_id) {
+Task<void> SessionCloser::end_for_good(std::string id, std::string agent_session_id, Lane lane) {
   const auto live = live_.find(id);
   co_await live_.end(id, TurnStop::closed);
   feeds_.end(id, FeedEnd::closed);
   if (live) agent_session_id = live->session().agent_session_id;
-  const auto removed = co_await deps_.acpx_records.remove(std::move(agent_session_id));
+  const auto removed =
+      co_await deps_.acpx_records.remove(std::move(agent_session_id), std::move(lane));
   if (removed) co_return;
   deps_.log.warn(
       "what acpx has kept of a session could not be removed",
@@ -57,7 +63,7 @@ Task<void> SessionCloser::end_for_good(std::string id, std::string agent_session
 Async<bool> SessionCloser::sweep(std::string id, TimePoint idle_since) {
   if (const auto live = live_.find(id); live && live->is_busy()) co_return false;
   AuditEvent event{.event = "sweep_close", .at = deps_.clock.now()};
-  auto changed = co_await close_row(id, "idle", std::move(event), idle_since);
+  auto changed = co_await close_row(id, "idle", std::move(event), idle_since, Lane());
   if (changed && *changed) {
     auto cleared = co_await clear(std::move(id));
     if (!cleared) co_return std::unexpected(std::move(cleared.error()));
@@ -67,7 +73,7 @@ Async<bool> SessionCloser::sweep(std::string id, TimePoint idle_since) {
 
 Async<void> SessionCloser::clear(std::string id) {
   const auto row = co_await deps_.rows.find(id);
-  co_await end_for_good(std::move(id), row ? row->agent_session_id : "");
+  co_await end_for_good(std::move(id), row ? row->agent_session_id : "", Lane());
   if (!row && row.error().kind != Errc::not_found) co_return std::unexpected(row.error());
   co_return Result<void>{};
 }
@@ -87,7 +93,7 @@ Async<void> SessionCloser::follow_ledger() {
     if (const auto live = live_.find(id)) live->begin_end(TurnStop::closed);
   }
   for (const std::string& id : ids) {
-    co_await end_for_good(id, "");
+    co_await end_for_good(id, "", Lane());
     // The program that closed the row has left the mark of the session's process there.
     auto forgotten = co_await deps_.rows.forget_process(id);
     if (!forgotten) co_return forgotten;
@@ -95,10 +101,12 @@ Async<void> SessionCloser::follow_ledger() {
   co_return Result<void>{};
 }
 
-Task<void> SessionCloser::undo(std::string id, std::string agent_session_id, bool has_dir) {
-  co_await end_for_good(id, std::move(agent_session_id));
-  if (has_dir) deps_.dirs.remove(id);
-  const auto dropped = co_await deps_.rows.drop(id);
+Task<void> SessionCloser::undo(Session session, bool has_dir) {
+  std::string id = std::move(session.id);
+  const Lane lane(session.app);
+  co_await end_for_good(id, std::move(session.agent_session_id), lane);
+  if (has_dir) deps_.dirs.remove(id, lane);
+  const auto dropped = co_await deps_.rows.drop(id, lane);
   if (dropped) co_return;
   deps_.log.warn(
       "the row of a session that did not start could not be removed yet",

@@ -9,12 +9,15 @@
 #include <string>
 
 #include "base/async/async.h"
+#include "base/async/lane.h"
 #include "base/clock.h"
-#include "sessions/journal/feeds.h"
-#include "sessions/live/session_dependencies.h"
-#include "sessions/live_sessions.h"
+#include "model/session.h"
 
 namespace clawdforge {
+
+class Feeds;
+class LiveSessions;
+struct SessionDependencies;
 
 class SessionCloser {
  public:
@@ -37,15 +40,15 @@ class SessionCloser {
 
   // Ends a session whose agent did not start, and removes its row. `has_dir`: there is a
   // directory to be removed.
-  Task<void> undo(std::string id, std::string agent_session_id, bool has_dir);
+  Task<void> undo(Session session, bool has_dir);
   // Tries until the row of a session that was not made is removed.
   void drop_later(std::string id);
   std::size_t undropped() const { return undropped_; }
 
  private:
   Async<bool> close_row(std::string id, std::string reason, AuditEvent event,
-                        std::optional<TimePoint> idle_since);
-  Task<void> end_for_good(std::string id, std::string agent_session_id);
+                        std::optional<TimePoint> idle_since, Lane lane);
+  Task<void> end_for_good(std::string id, std::string agent_session_id, Lane lane);
   Task<void> drop_again(std::string id);
 
   const SessionDependencies& deps_;

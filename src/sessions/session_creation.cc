@@ -7,7 +7,11 @@
 #include "base/async/hang_up_subscription.h"
 #include "base/async/timer.h"
 #include "json/json_members.h"
+#include "sessions/journal/feeds.h"
+#include "sessions/live/session_dependencies.h"
 #include "sessions/live/session_refusals.h"
+#include "sessions/live_sessions.h"
+#include "sessions/session_closer.h"
 #include "sessions/sessions.h"
 
 namespace clawdforge {
@@ -24,15 +28,29 @@ AuditEvent creation(const Session& session, TimePoint now) {
 }  // namespace
 
 Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
+  const Policy policy = deps_.policies.of(app, request.agent);
+  if (auto allowed = check_agent(policy, request.agent); !allowed) {
+    return std::unexpected(allowed.error());
+  }
   const AgentSpec* const spec = deps_.catalog.find(request.agent);
   if (spec == nullptr) {
-    const auto names = deps_.catalog.names();
+    auto names = deps_.catalog.names();
+    std::erase_if(names, [&](const std::string& name) { return !allows_agent(policy, name); });
     auto error =
         fail(Errc::invalid, "unknown_agent",
              fmt::format("There is no such agent; there are: {}.", fmt::join(names, ", ")));
     error.error().fields = {{"agent", fmt::format("must be one of {}", fmt::join(names, ", "))}};
     return error;
   }
+  if (auto allowed = check_model(policy, request.model); !allowed) {
+    return std::unexpected(allowed.error());
+  }
+  if (auto allowed = deps_.policies.check_mcp_servers(policy, request.mcp_servers); !allowed) {
+    return std::unexpected(allowed.error());
+  }
+  const auto mode = permitted_mode(policy, request.permission_mode,
+                                   spec->permission_mode.value_or(options_.permission_mode));
+  if (!mode) return std::unexpected(mode.error());
   Session session;
   session.id = deps_.ids.uuid();
   session.app = app.name;
@@ -43,8 +61,8 @@ Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
   session.system = std::move(request.system);
   session.effort = std::move(request.effort);
   session.mcp_servers = std::move(request.mcp_servers);
-  session.permission_mode =
-      request.permission_mode.value_or(spec->permission_mode.value_or(options_.permission_mode));
+  session.permission_mode = *mode;
+  if (!spec->modes.contains(*mode)) return mode_not_supported(*spec, *mode);
   return session;
 }
 
@@ -62,14 +80,14 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
     co_return std::unexpected(added.error());
   }
   if (live_.is_stopping()) {
-    const auto withdrawn = co_await deps_.rows.drop(session->id);
+    const auto withdrawn = co_await deps_.rows.drop(session->id, Lane(app->name));
     if (!withdrawn) co_return std::unexpected(withdrawn.error());
     co_return shutting_down();
   }
   const auto live = live_.find_or_add(*session);
   const auto started = co_await start_first(live, hang_up);
   if (started) co_return session;
-  co_await closer_.undo(session->id, live->session().agent_session_id, was_begun(started.error()));
+  co_await closer_.undo(live->session(), was_begun(started.error()));
   co_return std::unexpected(started.error());
 }
 

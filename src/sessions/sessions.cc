@@ -4,24 +4,61 @@
 #include <utility>
 
 #include "base/async/hang_up_subscription.h"
+#include "sessions/journal/feeds.h"
+#include "sessions/live/session_dependencies.h"
 #include "sessions/live/session_refusals.h"
+#include "sessions/live_sessions.h"
+#include "sessions/session_closer.h"
 
 namespace clawdforge {
 
+struct Sessions::Parts {
+  Parts(Dependencies dependencies, Options settings)
+      : deps(std::move(dependencies)),
+        options(settings),
+        feeds(options.reader_bytes_max),
+        live(deps, options, feeds),
+        closer(deps, live, feeds) {}
+
+  const Dependencies deps;
+  const Options options;
+  Feeds feeds;
+  LiveSessions live;
+  SessionCloser closer;
+};
+
 Sessions::Sessions(Dependencies dependencies, Options options)
-    : deps_(std::move(dependencies)),
-      options_(options),
-      feeds_(options_.reader_bytes_max),
-      live_(deps_, options_, feeds_),
-      closer_(deps_, live_, feeds_) {}
+    : parts_(std::make_unique<Parts>(std::move(dependencies), options)),
+      deps_(parts_->deps),
+      options_(parts_->options),
+      feeds_(parts_->feeds),
+      live_(parts_->live),
+      closer_(parts_->closer) {}
 
 Sessions::~Sessions() = default;
 
+void Sessions::recheck_readers() { feeds_.recheck_readers(); }
+
+void Sessions::end_event_streams() { feeds_.shut_down(); }
+
+Task<void> Sessions::stop() { return live_.stop(); }
+
+std::size_t Sessions::live_count() const { return live_.live_count(); }
+
+std::size_t Sessions::busy_count() const { return live_.busy_count(); }
+
 Async<Session> Sessions::own(std::string app, std::string id) {
-  auto found = co_await deps_.rows.find(std::move(id));
+  auto found = co_await deps_.rows.find(std::move(id), Lane(app));
   if (!found && found.error().kind != Errc::not_found) co_return std::unexpected(found.error());
   if (!found || found->app != app) co_return session_not_found();
   co_return std::move(*found);
+}
+
+// What the session was made with may be more than its app may ask for now.
+Result<void> Sessions::check_policy(const Policy& policy, const Session& session) const {
+  if (auto allowed = check_agent(policy, session.agent); !allowed) return allowed;
+  if (auto allowed = check_model(policy, session.model); !allowed) return allowed;
+  return deps_.policies.check_mcp_servers(policy, session.mcp_servers);
 }
 
 // The turn is in the session's queue.
@@ -39,11 +76,16 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
   if (!live_.find(id)) {
     // Now all of it: it will be started. And it may have been at work, and come to rest,
     // since its row was read: then its events and turns have higher numbers by now.
-    session = co_await deps_.rows.load(id);
+    session = co_await deps_.rows.load(id, Lane(app->name));
     if (!session) co_return std::unexpected(session.error());
     if (session->closed_at) co_return session_closed();
   }
   if (live_.is_stopping()) co_return shutting_down();
+  const Policy policy = deps_.policies.of(*app, session->agent);
+  const auto known = live_.find(id);
+  const auto allowed = check_policy(policy, known ? known->session() : *session);
+  if (!allowed) co_return std::unexpected(allowed.error());
+  request.permission_mode_max = permission_mode_max(policy);
   auto ticket = deps_.quota.admit(*app, {WorkKind::turn, session->agent, session->model});
   if (!ticket) co_return std::unexpected(ticket.error());
   const std::int64_t turns_given = session->turn_count;
@@ -73,7 +115,8 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::str
   TurnStream stream{.turn_index = (*accepted)->index,
                     .reader = std::make_unique<EventReader>(
                         deps_.journal_rows, feeds_.of(live->session()), std::move(id),
-                        live->journal().last_event_id(), options_.reader_bytes_max, false)};
+                        live->journal().last_event_id(), options_.reader_bytes_max, false,
+                        Lane(live->session().app))};
   // A caller who is told that it was accepted may come back for its end, also after a restart.
   const auto committed = co_await live->committed();
   if (!committed) co_return std::unexpected(committed.error());
@@ -93,7 +136,7 @@ Async<std::unique_ptr<EventReader>> Sessions::read_events(std::string app, std::
   }
   if (session->closed_at && !live_.find(id)) feed->end(FeedEnd::closed);
   co_return std::make_unique<EventReader>(deps_.journal_rows, std::move(feed), std::move(id), after,
-                                          options_.reader_bytes_max, true);
+                                          options_.reader_bytes_max, true, Lane(session->app));
 }
 
 Async<bool> Sessions::cancel(std::string app, std::string id) {
@@ -154,14 +197,14 @@ Async<bool> Sessions::close(std::string app, std::string id) {
 Async<WorkListing> Sessions::files(std::string app, std::string id) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  co_return co_await deps_.dirs.list(std::move(id));
+  co_return co_await deps_.dirs.list(std::move(id), Lane(session->app));
 }
 
 Async<std::unique_ptr<WorkFileReader>> Sessions::open_file(std::string app, std::string id,
                                                            std::string path) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  co_return co_await deps_.dirs.open(std::move(id), std::move(path));
+  co_return co_await deps_.dirs.open(std::move(id), std::move(path), Lane(session->app));
 }
 
 SessionLoad Sessions::load() const {

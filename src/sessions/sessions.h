@@ -11,14 +11,23 @@
 
 #include "base/async/async.h"
 #include "base/async/hang_up.h"
-#include "sessions/journal/feeds.h"
-#include "sessions/live/session_dependencies.h"
-#include "sessions/live/turn.h"
-#include "sessions/live_sessions.h"
-#include "sessions/session_closer.h"
+#include "model/app.h"
 #include "sessions/session_records.h"
+#include "transcript/open_question.h"
+#include "transcript/turn_outcome.h"
+#include "transcript/turn_request.h"
 
 namespace clawdforge {
+
+class Feeds;
+class LiveSession;
+class LiveSessions;
+class LiveTurn;
+class SessionCloser;
+class WorkFileReader;
+struct SessionDependencies;
+struct SessionOptions;
+struct WorkListing;
 
 class Sessions {
  public:
@@ -30,15 +39,16 @@ class Sessions {
   Sessions(const Sessions&) = delete;
   Sessions& operator=(const Sessions&) = delete;
 
-  // Errc::invalid "unknown_agent"; Errc::unavailable "pool_full", "agent_not_found",
-  // "agent_not_logged_in", "queue_timeout"; Errc::over_quota "too_many_sessions";
-  // Errc::agent_failed; Errc::timed_out. An error leaves no session. `hang_up` undoes it.
+  // Errc::forbidden where the app's policy says no; Errc::invalid "unknown_agent";
+  // Errc::unavailable "pool_full", "agent_not_found", "agent_not_logged_in", "queue_timeout";
+  // Errc::over_quota "too_many_sessions"; Errc::agent_failed; Errc::timed_out. An error leaves no
+  // session. `hang_up` undoes it.
   Async<Session> create(std::shared_ptr<const App> app, SessionRequest request, HangUp* hang_up);
 
   // An outcome once the turn has an index; it is settled in the ledger by then. An error
   // before that: Errc::not_found "session_not_found" or "file_not_found", Errc::gone
-  // "session_closed", Errc::conflict "turn_queue_full", Errc::unavailable. `hang_up`
-  // drops a turn that waits; one that runs goes on.
+  // "session_closed", Errc::forbidden where the app's policy has become narrower, Errc::conflict
+  // "turn_queue_full", Errc::unavailable. `hang_up` drops a turn that waits; one that runs goes on.
   Async<TurnOutcome> turn(std::shared_ptr<const App> app, std::string id, TurnRequest request,
                           HangUp* hang_up);
 
@@ -63,9 +73,9 @@ class Sessions {
   Async<std::unique_ptr<EventReader>> read_events(std::string app, std::string id,
                                                   std::int64_t after);
   // Each reader looks again whether its caller may still read.
-  void recheck_readers() { feeds_.recheck_readers(); }
+  void recheck_readers();
   // Those who read on for what may come are told that nothing does, from now on at once.
-  void end_event_streams() { feeds_.shut_down(); }
+  void end_event_streams();
 
   Async<std::vector<OpenQuestion>> questions(std::string app, std::string id);
   // As Questions::answer().
@@ -80,24 +90,28 @@ class Sessions {
   SessionCloser& closer() { return closer_; }
   LiveSessions& live() { return live_; }
   // Interrupts all turns and waits until no agent is left.
-  Task<void> stop() { return live_.stop(); }
+  Task<void> stop();
 
   SessionLoad load() const;
-  std::size_t live_count() const { return live_.live_count(); }
-  std::size_t busy_count() const { return live_.busy_count(); }
+  std::size_t live_count() const;
+  std::size_t busy_count() const;
 
  private:
   Async<Session> own(std::string app, std::string id);
   Async<std::shared_ptr<LiveTurn>> accept(std::shared_ptr<const App> app, std::string id,
                                           TurnRequest request);
+  Result<void> check_policy(const Policy& policy, const Session& session) const;
   Result<Session> new_session(const App& app, SessionRequest request);
   Async<void> start_first(std::shared_ptr<LiveSession> live, HangUp* hang_up);
 
-  const Dependencies deps_;
-  const Options options_;
-  Feeds feeds_;
-  LiveSessions live_;
-  SessionCloser closer_;
+  // Owns what the references below name, so that this header shows none of it to the API.
+  struct Parts;
+  const std::unique_ptr<Parts> parts_;
+  const Dependencies& deps_;
+  const Options& options_;
+  Feeds& feeds_;
+  LiveSessions& live_;
+  SessionCloser& closer_;
 };
 
 }  // namespace clawdforge

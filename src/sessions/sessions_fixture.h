@@ -15,8 +15,12 @@
 #include "base/async/run_to_end.h"
 #include "ledger/ledger_fixture.h"
 #include "quota/quota.h"
+#include "sessions/live/session_dependencies.h"
+#include "sessions/live_sessions.h"
 #include "sessions/scripted_agent_fixture.h"
+#include "sessions/session_closer.h"
 #include "sessions/sessions.h"
+#include "storage/work/upload_files.h"
 
 namespace clawdforge {
 
@@ -52,8 +56,9 @@ class SessionsTest : public ::testing::Test {
     quota_ = std::make_unique<Quota>(limits_, house_.metrics);
     sessions_ = std::make_unique<Sessions>(
         SessionDependencies{house_.io.get_executor(), house_.ledger->sessions,
-                            house_.ledger->journal, *quota_, catalog_, starter_, uploads_, dirs_,
-                            acpx_records_, clock_, ids_, house_.log, house_.metrics},
+                            house_.ledger->journal, *quota_, policies_, catalog_, starter_,
+                            uploads_, dirs_, acpx_records_, clock_, ids_, house_.log,
+                            house_.metrics},
         options_);
     sessions_->live().on_seat_change(
         [](SeatTransition transition) { transitions_taken().insert(transition); });
@@ -141,6 +146,10 @@ class SessionsTest : public ::testing::Test {
   static AgentSpec fake_agent() {
     AgentSpec spec;
     spec.name = "fake";
+    for (const PermissionMode mode : {PermissionMode::deny_all, PermissionMode::approve_reads,
+                                      PermissionMode::ask, PermissionMode::approve_all}) {
+      spec.modes[mode] = {};
+    }
     return spec;
   }
   static Task<bool> stopped(Sessions* sessions) {
@@ -155,7 +164,7 @@ class SessionsTest : public ::testing::Test {
   bool is_open_ = house_.open(dir_.file("ledger.db")).has_value();
   Disk disk_{house_.io.get_executor()};
   UploadFiles upload_files_{dir_.path(), disk_};
-  Uploads uploads_{house_.ledger->uploads, upload_files_, clock_, ids_, "i"};
+  Uploads uploads_{house_.ledger->uploads, upload_files_, clock_, ids_, "i", 1'000'000};
   AgentCatalog catalog_{{fake_agent()}};
   ScriptedStarter starter_;
   SessionDirs dirs_{dir_.path(), disk_, house_.log};
@@ -163,6 +172,7 @@ class SessionsTest : public ::testing::Test {
   Quota::Options limits_;
   SessionOptions options_;
   std::unique_ptr<Quota> quota_;
+  const Policies policies_{{}, {}, {}};
   std::shared_ptr<App> app_ = std::make_shared<App>();
   std::shared_ptr<App> other_ = std::make_shared<App>();
   HangUp hang_up_;

@@ -172,8 +172,8 @@ TEST_F(SessionsTest, EndsAllTurnsWhenTheSessionIsClosed) {
   EXPECT_FALSE(*run(sessions_->close("news", id)));
 }
 
-// Two parts close the session at the same time; that the first one does not is no reason to
-// take turns while the second one does.
+// Two callers close the session at the same time. When the first has failed, the session must
+// still refuse turns until the second is done as well.
 TEST_F(SessionsTest, RefusesTurnsUntilEachThatRefusedThemAcceptsThem) {
   const auto live = sessions_->live().find(create());
   const auto enqueue = [&] { return live->enqueue(turn_request("p", 60s), {}, 0); };

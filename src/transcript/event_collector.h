@@ -14,6 +14,9 @@ class EventCollector {
 
   // The next message of the agent: JSON of an object, one line.
   virtual void add(std::string_view message) = 0;
+  // The largest message that it takes. One that has to read messages takes no large ones, because
+  // that would hold up the io thread.
+  virtual std::size_t message_bytes_max() const { return static_cast<std::size_t>(-1); }
   // Gives up what was gathered: the answer has to do without.
   virtual void clear() = 0;
   // How much memory it holds.

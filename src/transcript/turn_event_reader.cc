@@ -1,9 +1,11 @@
 #include "transcript/turn_event_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 #include <boost/json/monotonic_resource.hpp>
 
+#include "base/text.h"
 #include "json/json_fields.h"
 #include "json/json_parse.h"
 
@@ -16,8 +18,16 @@ std::string_view word_in(const json::object& object, std::string_view key) {
   return text_in(object, key).value_or("");
 }
 
-std::string string_in(const json::object& object, std::string_view key) {
-  return std::string(word_in(object, key));
+// For what is kept in memory and in the ledger: short, and without control characters.
+std::string_view kind_in(const json::object& object) {
+  const std::string_view kind = word_in(object, "kind");
+  const bool is_word = kind.size() <= kAgentKindBytesMax &&
+                       std::ranges::none_of(kind, [](unsigned char c) { return c < 0x20; });
+  return is_word ? kind : std::string_view();
+}
+
+std::string label_in(const json::object& object, std::string_view key) {
+  return std::string(cut_to(word_in(object, key), kAgentLabelBytesMax));
 }
 
 std::string_view piece_in(const json::object& update) {
@@ -30,7 +40,7 @@ ToolReport tool_report_of(const json::object& update, bool is_call) {
                     .call_id = text_in(update, "toolCallId"),
                     .name = text_in(update, "name"),
                     .title = text_in(update, "title"),
-                    .kind = word_in(update, "kind"),
+                    .kind = kind_in(update),
                     .status = word_in(update, "status"),
                     .input = object_in(update, "rawInput"),
                     .output = update.if_contains("rawOutput"),
@@ -81,17 +91,19 @@ Question question_of(const json::object& message, const json::object& params) {
   asked.ask_id = json::serialize(message.at("id"));
   if (const json::object* call = object_in(params, "toolCall")) {
     question.call_id = word_in(*call, "toolCallId");
-    asked.kind = string_in(*call, "kind");
-    asked.title = string_in(*call, "title");
-    if (asked.title.empty()) asked.title = string_in(*call, "name");
+    asked.kind = kind_in(*call);
+    asked.title = label_in(*call, "title");
+    if (asked.title.empty()) asked.title = label_in(*call, "name");
   }
   if (const json::array* options = array_in(params, "options")) {
     for (const json::value& entry : *options) {
+      if (asked.options.size() >= kQuestionOptionsMax) break;
       const json::object* option = entry.if_object();
-      if (option == nullptr || !text_in(*option, "optionId")) continue;
-      asked.options.push_back({.option_id = string_in(*option, "optionId"),
-                               .name = string_in(*option, "name"),
-                               .kind = string_in(*option, "kind")});
+      const auto id = option == nullptr ? std::nullopt : text_in(*option, "optionId");
+      if (!id || id->size() > kAgentLabelBytesMax) continue;
+      asked.options.push_back({.option_id = std::string(*id),
+                               .name = label_in(*option, "name"),
+                               .kind = std::string(kind_in(*option))});
     }
   }
   return question;

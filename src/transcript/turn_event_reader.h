@@ -15,6 +15,14 @@ namespace clawdforge {
 
 // A stop reason is a word, and goes into the ledger. A longer one counts as none.
 inline constexpr std::size_t kAgentStopReasonBytesMax = 64;
+// The kind of a tool or of an option is a word as well, and is kept in memory and in the audit. A
+// longer one, or one with control characters, counts as none.
+inline constexpr std::size_t kAgentKindBytesMax = 64;
+// What is kept of a question beside the agent's own message: its title and the names of its
+// options are cut to this. An option whose id is longer is left out.
+inline constexpr std::size_t kAgentLabelBytesMax = 1024;
+// Options of a question; the others are left out.
+inline constexpr std::size_t kQuestionOptionsMax = 64;
 
 // One message of the Agent Client Protocol, with either nesting of an update. Pure.
 TurnEvent turn_event_in(const boost::json::object& message);

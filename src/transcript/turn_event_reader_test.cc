@@ -169,5 +169,39 @@ TEST_F(TurnEvents, OfWhatWeDoNotKnow) {
   }
 }
 
+// What is kept of a question for as long as it is open, and in the audit for ever.
+TEST(TurnEventReader, CutsWhatIsKeptOfAQuestion) {
+  const std::string word(kAgentKindBytesMax, 'k');
+  const std::string label(kAgentLabelBytesMax, 'l');
+  std::string options = R"({"optionId":")" + label + R"(","name":")" + label + R"(é","kind":")" +
+                        word + R"("},{"optionId":")" + label + R"(l","kind":"allow_once"})";
+  for (std::size_t i = 0; i < kQuestionOptionsMax; ++i) options += R"(,{"optionId":"o"})";
+  const std::string message =
+      R"({"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"toolCall":)"
+      R"({"kind":")" +
+      word + R"(k","title":")" + label + R"(é"},"options":[)" + options + "]}}";
+  TurnEventReader reader;
+  const TurnEvent event = reader.read_message(message);
+  const auto* question = std::get_if<Question>(&event);
+  ASSERT_NE(question, nullptr);
+  EXPECT_EQ(question->asked.kind, "");
+  EXPECT_EQ(question->asked.title, label);
+  ASSERT_EQ(question->asked.options.size(), kQuestionOptionsMax);
+  EXPECT_EQ(question->asked.options[0].option_id, label);
+  EXPECT_EQ(question->asked.options[0].name, label);
+  EXPECT_EQ(question->asked.options[0].kind, word);
+  EXPECT_EQ(question->asked.options[1].option_id, "o");
+}
+
+TEST(TurnEventReader, TakesNoKindWithControlCharacters) {
+  TurnEventReader reader;
+  const TurnEvent event = reader.read_message(
+      R"({"jsonrpc":"2.0","method":"session/update","params":{"update":)"
+      R"({"sessionUpdate":"tool_call","toolCallId":"t","kind":"re\u0000ad"}}})");
+  const auto* report = std::get_if<ToolReport>(&event);
+  ASSERT_NE(report, nullptr);
+  EXPECT_EQ(report->kind, "");
+}
+
 }  // namespace
 }  // namespace clawdforge

@@ -43,7 +43,8 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, TimePoint now) {
                         .stop_reason = outcome.stop_reason,
                         .code = "interrupted",
                         .usage = {},
-                        .cost_usd = {}});
+                        .cost_usd = {},
+                        .error = outcome.failure->message});
   write.audit.push_back({.event = "interrupted",
                          .at = now,
                          .meta = fmt::format(R"({{"turn_index":{}}})", turn.index)});

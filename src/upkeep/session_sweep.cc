@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "sessions/session_closer.h"
+
 namespace clawdforge {
 namespace {
 

@@ -4,6 +4,10 @@
 #include <vector>
 
 #include "base/async/async_tokens.h"
+#include "ledger/rows/audit_rows.h"
+#include "ledger/rows/run_rows.h"
+#include "ledger/rows/upload_rows.h"
+#include "storage/work/upload_files.h"
 
 namespace clawdforge {
 namespace {

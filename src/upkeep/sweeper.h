@@ -17,12 +17,13 @@
 #include "base/clock.h"
 #include "base/telemetry/log.h"
 #include "base/telemetry/metrics.h"
-#include "ledger/rows/audit_rows.h"
-#include "ledger/rows/run_rows.h"
-#include "ledger/rows/upload_rows.h"
-#include "storage/work/upload_files.h"
 
 namespace clawdforge {
+
+class AuditRows;
+class RunRows;
+class UploadFiles;
+class UploadRows;
 
 struct SweepReport {
   std::int64_t soft_closed = 0;   // sessions

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/async/run_to_end.h"
-#include "ledger/ledger.h"
+#include "ledger/open_ledger.h"
 #include "storage/work/upload_files.h"
 
 namespace clawdforge {

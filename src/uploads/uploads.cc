@@ -6,6 +6,12 @@
 #include <span>
 #include <utility>
 
+#include "base/refusals.h"
+#include "ledger/rows/upload_rows.h"
+#include "storage/work/attachments.h"
+#include "storage/work/incoming_file.h"
+#include "storage/work/upload_files.h"
+
 namespace clawdforge {
 namespace {
 
@@ -14,14 +20,17 @@ constexpr std::size_t kExtensionBytesMax = 16;
 constexpr std::int64_t kTtlSecsMin = 60;
 constexpr std::int64_t kTtlSecsMax = 86'400;
 constexpr std::int64_t kTtlSecsDefault = 3'600;
+// What each upload counts for beside its bytes: a row, a name and a block of the disk.
+constexpr std::int64_t kUploadOverheadBytes = 4'096;
 
 // A file that has its name but no row yet. It goes again, also when the coroutine that
 // waits for the row is cancelled.
 class UnlistedFile {
  public:
-  UnlistedFile(UploadFiles& files, const Digest& digest) : files_(&files), digest_(digest) {}
+  UnlistedFile(UploadFiles& files, const Digest& digest, Lane lane)
+      : files_(&files), digest_(digest), lane_(std::move(lane)) {}
   ~UnlistedFile() {
-    if (files_ != nullptr) files_->remove({digest_});
+    if (files_ != nullptr) files_->remove({digest_}, lane_);
   }
   UnlistedFile(const UnlistedFile&) = delete;
   UnlistedFile& operator=(const UnlistedFile&) = delete;
@@ -31,9 +40,22 @@ class UnlistedFile {
  private:
   UploadFiles* files_;
   const Digest digest_;
+  const Lane lane_;
 };
 
+std::unexpected<Failure> upload_quota_full() {
+  return fail_for_now(Errc::over_quota, "upload_quota_full",
+                      "This app's uploads take as much space as they may; wait until some expire.",
+                      std::chrono::seconds(60));
+}
+
 }  // namespace
+
+IncomingUpload::IncomingUpload(std::unique_ptr<IncomingFile> file, std::int64_t bytes_max,
+                               ByteTally& tally, std::string app)
+    : file_(std::move(file)), bytes_max_(bytes_max), space_(tally, std::move(app)) {}
+
+IncomingUpload::~IncomingUpload() = default;
 
 std::string safe_extension(std::string_view filename) {
   const std::size_t dot = filename.rfind('.');
@@ -54,17 +76,34 @@ Async<void> IncomingUpload::append(std::string bytes) {
     co_return fail(Errc::too_large, "file_too_large",
                    fmt::format("The file is larger than the {} bytes allowed.", bytes_max_));
   }
+  if (!space_.add(static_cast<std::int64_t>(bytes.size()))) co_return upload_quota_full();
   co_return co_await file_->append(std::move(bytes));
 }
 
 Uploads::Uploads(UploadRows& rows, UploadFiles& files, const Clock& clock, IdSource& ids,
-                 std::string instance_id)
-    : rows_(rows), files_(files), clock_(clock), ids_(ids), instance_id_(std::move(instance_id)) {}
+                 std::string instance_id, std::int64_t bytes_max_per_app)
+    : rows_(rows),
+      files_(files),
+      clock_(clock),
+      ids_(ids),
+      instance_id_(std::move(instance_id)),
+      tally_(bytes_max_per_app) {}
 
-Async<std::unique_ptr<IncomingUpload>> Uploads::begin(std::int64_t bytes_max) {
-  auto file = co_await files_.begin();
+Async<void> Uploads::count_stored() {
+  tally_.begin_count();
+  auto stored = co_await rows_.bytes_by_app(kUploadOverheadBytes);
+  if (!stored) co_return std::unexpected(std::move(stored.error()));
+  tally_.end_count(std::move(*stored));
+  co_return Result<void>{};
+}
+
+Async<std::unique_ptr<IncomingUpload>> Uploads::begin(std::string app, std::int64_t bytes_max) {
+  auto file = co_await files_.begin(Lane(app));
   if (!file) co_return std::unexpected(file.error());
-  co_return std::make_unique<IncomingUpload>(std::move(*file), bytes_max);
+  auto incoming =
+      std::make_unique<IncomingUpload>(std::move(*file), bytes_max, tally_, std::move(app));
+  if (!incoming->space_.add(kUploadOverheadBytes)) co_return upload_quota_full();
+  co_return incoming;
 }
 
 Async<KeptUpload> Uploads::keep(std::unique_ptr<IncomingUpload> incoming, NewUpload upload) {
@@ -74,7 +113,7 @@ Async<KeptUpload> Uploads::keep(std::unique_ptr<IncomingUpload> incoming, NewUpl
       .size = incoming->file_->size()};
   const Digest digest = sha256(kept.token.reveal());
   // From before the file has its name: a cancelled wait may still end in one.
-  UnlistedFile unlisted(files_, digest);
+  UnlistedFile unlisted(files_, digest, Lane(upload.app));
   auto named = co_await incoming->file_->keep(digest);
   if (!named) {
     if (!was_begun(named.error())) unlisted.release();
@@ -90,7 +129,15 @@ Async<KeptUpload> Uploads::keep(std::unique_ptr<IncomingUpload> incoming, NewUpl
                                    .instance_id = instance_id_});
   if (!added) co_return std::unexpected(added.error());
   unlisted.release();
+  incoming->space_.keep();
   co_return kept;
+}
+
+Async<void> Uploads::expire(Secret token) {
+  const Digest digest = sha256(token.reveal());
+  const auto removal = co_await files_.remove_and_tell({digest});
+  if (!removal) co_return std::unexpected(removal.error());
+  co_return co_await rows_.remove({digest});
 }
 
 Async<std::vector<Attachment>> Uploads::find(std::string app, std::vector<std::string> tokens) {

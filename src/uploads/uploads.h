@@ -14,20 +14,28 @@
 #include "base/async/async.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "ledger/rows/upload_rows.h"
-#include "storage/work/run_dirs.h"
-#include "storage/work/upload_files.h"
+#include "base/secret.h"
+#include "quota/byte_tally.h"
 
 namespace clawdforge {
+
+class IncomingFile;
+class UploadFiles;
+class UploadRows;
+struct Attachment;
 
 // A file on its way in. Dropping it drops what has arrived.
 class IncomingUpload {
  public:
-  IncomingUpload(std::unique_ptr<IncomingFile> file, std::int64_t bytes_max)
-      : file_(std::move(file)), bytes_max_(bytes_max) {}
+  IncomingUpload(std::unique_ptr<IncomingFile> file, std::int64_t bytes_max, ByteTally& tally,
+                 std::string app);
+  ~IncomingUpload();
+  IncomingUpload(const IncomingUpload&) = delete;
+  IncomingUpload& operator=(const IncomingUpload&) = delete;
 
-  // Errc::too_large "file_too_large" when it would grow over its limit; then nothing of
-  // `bytes` is written. Errc::unavailable when the disk does not take it.
+  // Errc::too_large "file_too_large" when it would grow over its limit, Errc::over_quota
+  // "upload_quota_full" when the app's uploads together would; then nothing of `bytes` is written.
+  // Errc::unavailable when the disk does not take it.
   Async<void> append(std::string bytes);
 
  private:
@@ -35,6 +43,7 @@ class IncomingUpload {
 
   std::unique_ptr<IncomingFile> file_;
   const std::int64_t bytes_max_;
+  ByteReservation space_;
 };
 
 struct NewUpload {
@@ -53,13 +62,20 @@ struct KeptUpload {
 class Uploads {
  public:
   Uploads(UploadRows& rows, UploadFiles& files, const Clock& clock, IdSource& ids,
-          std::string instance_id);
+          std::string instance_id, std::int64_t bytes_max_per_app);
 
-  // Errc::unavailable when the disk does not take it.
-  Async<std::unique_ptr<IncomingUpload>> begin(std::int64_t bytes_max);
+  // Counts what apps have stored, in the ledger. At start, and after each sweep.
+  Async<void> count_stored();
+  std::int64_t bytes() const { return tally_.total(); }  // stored and under way
+
+  // Errc::over_quota "upload_quota_full". Errc::unavailable when the disk does not take it.
+  Async<std::unique_ptr<IncomingUpload>> begin(std::string app, std::int64_t bytes_max);
   // The file has arrived whole; its token works when this returns. An error leaves neither
   // the file nor a row: Errc::unavailable, of the disk or "ledger_unavailable".
   Async<KeptUpload> keep(std::unique_ptr<IncomingUpload> incoming, NewUpload upload);
+
+  // Takes an upload back: its token does not work any more. The file goes, then the row.
+  Async<void> expire(Secret token);
 
   // The files of these tokens, in their order. Errc::not_found "file_not_found" if any is
   // unknown, expired, another app's, or not a token at all.
@@ -71,6 +87,7 @@ class Uploads {
   const Clock& clock_;
   IdSource& ids_;
   const std::string instance_id_;
+  ByteTally tally_;
 };
 
 // A dot and what stands after the last dot, in lower case, if that is 1 to 16 letters or

@@ -5,6 +5,8 @@
 
 #include "ledger/ledger_fixture.h"
 #include "storage/disk/workspace_fixture.h"
+#include "storage/work/attachments.h"
+#include "storage/work/upload_files.h"
 
 namespace clawdforge {
 namespace {
@@ -14,11 +16,12 @@ class UploadsTest : public WorkspaceTest {
   UploadsTest() : clock_(TimePoint(std::chrono::hours(500'000))) {
     ledger_ = std::move(
         *open_ledger(io_.get_executor(), "sqlite:" + path("ledger.db"), "i1", log_, metrics_));
-    uploads_ = std::make_unique<Uploads>(ledger_->uploads, files_, clock_, ids_, "instance-1");
+    uploads_ = std::make_unique<Uploads>(ledger_->uploads, files_, clock_, ids_, "instance-1",
+                                         kBytesMaxPerApp);
   }
 
   std::unique_ptr<IncomingUpload> begin(std::int64_t bytes_max = 1000) {
-    return std::move(*await(uploads_->begin(bytes_max)));
+    return std::move(*await(uploads_->begin("one", bytes_max)));
   }
   Result<KeptUpload> upload(const std::string& app, const std::string& text,
                             const std::string& filename = "a.txt",
@@ -38,12 +41,14 @@ class UploadsTest : public WorkspaceTest {
   }
   // What is on the disk when all that was asked of it is done.
   std::set<std::string> kept_files() {
-    EXPECT_TRUE(await(disk_.call([] { return Result<void>{}; })));
+    EXPECT_TRUE(await(disk_.call(Lane(), [] { return Result<void>{}; })));
     return exists(path("uploads")) ? names_in(path("uploads")) : std::set<std::string>{};
   }
   std::string rows(const std::string& columns) {
     return OtherProgram(path("ledger.db")).ask("SELECT " + columns + " FROM uploads");
   }
+
+  static constexpr std::int64_t kBytesMaxPerApp = 100'000;
 
   Metrics metrics_;
   ManualClock clock_;
@@ -108,6 +113,31 @@ TEST_F(UploadsTest, TakesAFileUpToItsLimitAndNothingOfALargerOne) {
   EXPECT_EQ(refused.error().code, "file_too_large");
   larger.reset();
   EXPECT_EQ(kept_files().size(), 1u);
+}
+
+TEST_F(UploadsTest, AnAppsUploadsTogetherHaveALimit) {
+  // Each counts for 4,096 bytes more than it has.
+  auto large = begin(kBytesMaxPerApp);
+  ASSERT_TRUE(await(large->append(std::string(90'000, 'x'))));
+  auto kept = await(uploads_->keep(std::move(large), {"one", "a", std::nullopt}));
+  ASSERT_TRUE(kept);
+  const std::string token(kept->token.reveal());
+  {
+    auto second = begin(5'000);
+    const auto refused = await(second->append(std::string(1'900, 'x')));
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, Errc::over_quota);
+    EXPECT_EQ(refused.error().code, "upload_quota_full");
+    EXPECT_EQ(await(uploads_->begin("one", 1'000)).error().code, "upload_quota_full");
+    EXPECT_TRUE(await(uploads_->begin("two", 1'000))) << "each app has its own";
+  }
+  EXPECT_TRUE(upload("one", "small")) << "what was not kept has given its space back";
+  ASSERT_TRUE(await(uploads_->count_stored()));
+  EXPECT_EQ(uploads_->bytes(), 90'000 + 5 + 2 * 4'096) << "as the ledger says";
+  ASSERT_TRUE(await(uploads_->expire(std::move(kept->token))));
+  ASSERT_TRUE(await(uploads_->count_stored()));
+  EXPECT_EQ(uploads_->bytes(), 5 + 4'096);
+  EXPECT_EQ(find("one", {token}), "file_not_found");
 }
 
 TEST_F(UploadsTest, LeavesNoFileWhenItsRowCannotBeWritten) {

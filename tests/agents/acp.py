@@ -3,7 +3,7 @@ say. It shares no code with the gateway.
 
 Tests name it in an [agents.NAME] table: command = [FAKE_ACP, FLAG, ...]. It speaks on standard
 input and output, one JSON object a line. A prompt whose last text is a JSON list is a script:
-steps that are done in order. Lines before the list (such as the paths of files) are no part of
+steps that are done in order. Lines before the list (such as the paths of files) are not part of
 it. Any other text is answered with "echo: " and the text itself.
 
 A conversation is kept in $TMPDIR by its id, so that a later process can load it.
@@ -39,8 +39,10 @@ Steps, each an object; of the keys the first that is known counts:
   permissions     a list of the same: all are asked at once, and the outcomes told in that order
   flood           so many pieces "x" of the agent's message; piece_bytes: each of so many "x"
   count           so many pieces of the agent's message: "0", "1", and so on
+  many_files      so many empty files below the working directory, in one directory
+  stop_parent     true: stops the process above, as far as the kernel lets it
   big_line        a piece of the agent's message whose line has so many bytes
-  nonsense        so many lines that are no JSON objects
+  nonsense        so many lines that are not JSON objects
   broken_tail     text: a good piece of the message, followed on its line by a broken tail
   children        list of ways to start a child that sleeps for ten minutes: "plain", "setsid",
                   "daemon" (two forks and setsid), "bare" (setsid and an empty environment),
@@ -55,13 +57,13 @@ Steps, each an object; of the keys the first that is known counts:
   error           object: the error that answers the prompt
   exit            exit code to end with now
   signal          number of the signal to end itself by, now
-  close           "stdout" or "stdin": closes it now
+  close           "stdout" or "stdin": closes it now; without its input it lives on, and hears nothing
 
 Flags:
 
   --at-initialize, --at-new, --at-load, --at-resume, --at-option WHAT
                   what to do when this is asked: exit (code 7), exit:N, signal (KILL), stall,
-                  nonsense (a line that is no JSON, and no answer), noise (such lines, and then a
+                  nonsense (a line that is not JSON, and no answer), noise (such lines, and then a
                   good answer), error (code -32603), error:CODE, empty (a result that is {}),
                   long_line (a line over 32 MiB), stderr (a word there, and then exit 7)
   --leave-after METHOD
@@ -77,8 +79,9 @@ Flags:
   --models A,B    the values of its option of category model; default m1,m2
   --no-options    it has no options at all
   --ignore-term   SIGTERM is ignored
-  --ignore-eof    the end of standard input is no reason to end
+  --ignore-eof    it does not end when its standard input ends
   --chatty        an update that belongs to no turn, right after session/new and after each turn
+  --start-mcp     starts the program of each MCP server that has one, and waits for its end
   --log FILE      every method that is called goes into this file, a line each
   --version       prints a version
 """
@@ -96,10 +99,19 @@ LINE_BYTES_MAX = 32 * 1024 * 1024
 VALUED = {"--at-initialize", "--at-new", "--at-load", "--at-resume", "--at-option", "--protocol",
           "--leave-after", "--auth", "--models", "--log"}
 FLAGS = {"--no-load", "--resume", "--load-gone", "--need-auth", "--need-auth-at-prompt",
-         "--no-options", "--ignore-term", "--ignore-eof", "--chatty"}
+         "--no-options", "--ignore-term", "--ignore-eof", "--chatty", "--start-mcp"}
 OPTIONS = [{"optionId": "allow-once", "name": "Yes", "kind": "allow_once"},
            {"optionId": "allow-always", "name": "Always", "kind": "allow_always"},
            {"optionId": "reject-once", "name": "No", "kind": "reject_once"}]
+
+
+def start_mcp(server):
+    """As real agents do, before anything is said."""
+    if "command" not in server:
+        return
+    environment = dict(os.environ) | {pair["name"]: pair["value"] for pair in server["env"]}
+    command = [server["command"], *server["args"]]
+    os.waitpid(os.posix_spawnp(command[0], command, environment), 0)
 
 
 class Cancelled(Exception):
@@ -118,7 +130,7 @@ def put(descriptor, data):
         while view:
             view = view[os.write(descriptor, view):]
     except OSError:
-        os._exit(0)  # nobody listens any more
+        os._exit(0)  # the client has gone
 
 
 def read_flags(arguments):
@@ -137,7 +149,7 @@ def read_flags(arguments):
 
 
 def start_child(way, pids, mark):
-    """The child writes its own id down before we go on, so that nobody misses it."""
+    """The child writes its own id down before we go on, so that no test misses it."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.close(reader)
@@ -182,7 +194,7 @@ def process_report():
 
 
 def script_of(text):
-    """The JSON list at the text's end, behind whole lines; else none."""
+    """The JSON list at the text's end, after whole lines; else none."""
     at = 0
     while at >= 0:
         if text[at:at + 1] == "[":
@@ -233,6 +245,7 @@ class Agent:
         self.is_cancelled = False
         self.ignores_cancel = False
         self.linger_ms = 0
+        self.is_deaf = False
         self.methods = {
             "initialize": self.initialize, "authenticate": self.authenticate,
             "session/new": self.new, "session/load": self.load, "session/resume": self.resume,
@@ -252,6 +265,9 @@ class Agent:
     def listen(self, seconds):
         """Reads what there is, or comes within that time, and acts on it. None: for ever."""
         if not self.lines:
+            if self.is_deaf:
+                time.sleep(CHILD_SECONDS if seconds is None else seconds)
+                return
             if not select.select([0], [], [], seconds)[0]:
                 return
             piece = os.read(0, 1 << 20)
@@ -354,9 +370,12 @@ class Agent:
 
     def check_params(self, params):
         if not str(params.get("cwd", "")).startswith("/") or not os.path.isdir(params["cwd"]):
-            raise Failed({"code": -32602, "message": "cwd is no absolute directory"})
+            raise Failed({"code": -32602, "message": "cwd is not an absolute directory"})
         if not isinstance(params.get("mcpServers"), list):
-            raise Failed({"code": -32602, "message": "mcpServers is no list"})
+            raise Failed({"code": -32602, "message": "mcpServers is not a list"})
+        if "--start-mcp" in self.flags:
+            for server in params["mcpServers"]:
+                start_mcp(server)
 
     def new(self, params):
         odd = self.misbehave("new")
@@ -630,6 +649,19 @@ class Turn:
             put(1, b"".join(head + b"%d" % number + tail + b"\n"
                             for number in range(first, min(first + 50, count))))
 
+    def step_many_files(self, count, _):
+        os.makedirs("many", exist_ok=True)
+        directory = os.open("many", os.O_RDONLY | os.O_DIRECTORY)
+        for number in range(count):
+            os.close(os.open(str(number), os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=directory))
+        os.close(directory)
+
+    def step_stop_parent(self, *_):
+        try:
+            os.kill(os.getppid(), signal.SIGSTOP)
+        except OSError as error:
+            self.tell(f"not stopped: {error.errno}")
+
     def step_big_line(self, size, _):
         head, tail = lean.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {
             "sessionId": self.talk.id, "update": {"sessionUpdate": "agent_message_chunk",
@@ -679,6 +711,7 @@ class Turn:
         time.sleep(CHILD_SECONDS)
 
     def step_close(self, name, _):
+        self.agent.is_deaf = self.agent.is_deaf or name == "stdin"
         os.close({"stdin": 0, "stdout": 1}[name])
 
 

@@ -10,7 +10,7 @@ Where it differs: it waits for the silence after a turn for 50 ms, not for a sec
 
 The environment variable FAKE_ACPX is a list of what goes wrong, with commas between:
 
-  garbage       lines that are no JSON objects among the traffic of a prompt, and empty ones
+  garbage       lines that are not JSON objects among the traffic of a prompt, and empty ones
   exit5         a prompt ends with 5, whatever its answer
   exit1         likewise with 1
   no_stop       the line with the stop reason is lost, and the exit code is 0
@@ -18,7 +18,7 @@ The environment variable FAKE_ACPX is a list of what goes wrong, with commas bet
   timeout, no_session, usage, queue, denied
                 a prompt fails with acpx's own error of that kind
   bare          of these the error line is lost; the exit code stays
-  replace       the agent's conversation is begun anew whenever the owner starts it
+  replace       the agent gets a new conversation whenever the owner starts it
   forget_silently
                 the same, and the session/new exchange is not shown
   early_cancel  the first cancel of each turn says that there was nothing to cancel
@@ -288,7 +288,7 @@ class Client:
         return self.request("session/new", self.params(), is_shown)
 
     def reopen(self, record):
-        """Loads the record's conversation, or begins anew without a word. Gives the options."""
+        """Loads the record's conversation, or silently begins another. Gives the options."""
         abilities = self.result.get("agentCapabilities", {})
         can_resume = "resume" in abilities.get("sessionCapabilities", {})
         if (can_resume or abilities.get("loadSession")) and not FAULTS & {
@@ -410,7 +410,7 @@ class Owner:
             self.accept()
         elif self.client:
             try:
-                self.client.wait(0)  # between turns nobody is shown anything
+                self.client.wait(0)  # between turns its messages are not shown
             except AgentGone:
                 self.end_agent()
 
@@ -480,7 +480,7 @@ class Owner:
                 pass
         except AgentError as failed:
             end = {"exit": 1}
-            if self.session_of_turn is None:  # not of the prompt: it has been shown to nobody
+            if self.session_of_turn is None:  # not of the prompt: it has not been shown
                 end["line"] = agent_fault(failed).line
                 self.end_agent()
         except AgentGone:
@@ -509,7 +509,7 @@ def ask_owner(record, request):
 
 
 def start_owner(call, record):
-    """The owner is left behind: nobody waits for it, and it has its own session."""
+    """The owner goes on after we end: we do not wait for it, and it has its own session."""
     for path in (socket_path(record["acpx_record_id"]), lock_path(record["acpx_record_id"])):
         if os.path.exists(path):
             os.unlink(path)

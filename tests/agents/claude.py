@@ -5,8 +5,8 @@ refuses others, as the real one does. `--version` prints a version, `auth status
 It knows no environment variable of its own: the gateway would not pass it on.
 
 The prompt on standard input is a JSON object, perhaps with blanks before it and anything
-behind it (such as a list of attachments); or any other text, which is answered with "echo: "
-and the text itself. A JSON object as the system prompt in the arguments is followed instead,
+after it (such as a list of attachments); or any other text, which is answered with "echo: "
+and the text itself. A JSON object as the system prompt is followed instead,
 and then standard input is not read at all. The keys are done in the order of this list,
 whatever theirs is:
 
@@ -62,7 +62,8 @@ from lean import signal
 FLAGS = {"-p", "--print", "--strict-mcp-config", "--no-session-persistence",
          "--disable-slash-commands", "--verbose"}
 OPTIONS = {"--output-format", "--model", "--append-system-prompt", "--system-prompt",
-           "--append-system-prompt-file", "--system-prompt-file", "--effort", "--setting-sources"}
+           "--append-system-prompt-file", "--system-prompt-file", "--effort", "--setting-sources",
+           "--permission-mode", "--settings", "--allowedTools"}
 STANDARD = {"stdin": 0, "stdout": 1, "stderr": 2}
 CHILD_SECONDS = 600
 
@@ -75,6 +76,12 @@ KNOWN = {
     "session_limit": {"result": "You've hit your session limit · resets 3:30pm (Europe/Berlin)",
                       "api_error_status": 429, "api_error_type": "rate_limit_error",
                       "api_error": "usage_limit_reached", "terminal_reason": "api_error"},
+    "model_limit": {"result": "You've hit your Opus limit · resets in 2h",
+                    "api_error_status": 429, "api_error_type": "rate_limit_error",
+                    "api_error": "usage_limit_reached", "terminal_reason": "api_error"},
+    "long_context": {"result": "API Error: Extra usage is required for 1M context · enable it",
+                     "api_error_status": 429, "api_error_type": "rate_limit_error",
+                     "terminal_reason": "api_error"},
     "rate_limited": {"result": "API Error: Request rejected (429) · slow down",
                      "api_error_status": 429, "api_error_type": "rate_limit_error",
                      "terminal_reason": "api_error"},
@@ -98,7 +105,7 @@ def listed(value):
 
 
 def put(descriptor, data):
-    """All of it, but for what nobody reads any more."""
+    """Writes all of it, or until the reader has gone."""
     view = memoryview(data)
     try:
         while view:
@@ -131,7 +138,7 @@ def decoded(text):
 
 
 def start_child(way, pids, mark):
-    """The child writes its own id down before we go on, so that nobody misses it."""
+    """The child writes its own id down before we go on, so that no test misses it."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.close(reader)
@@ -309,9 +316,12 @@ def main():
     if arguments[:2] == ["auth", "status"]:
         return put(1, b'{"loggedIn": true}\n')
     values = check_arguments(arguments)
-    system = values.get("--append-system-prompt") or values.get("--system-prompt") or ""
-    if system.startswith("{"):
-        follow(lean.loads(system), "")
+    system_file = values.get("--append-system-prompt-file") or values.get("--system-prompt-file")
+    if system_file:
+        with open(system_file, encoding="utf-8") as file:
+            system = file.read()
+        if system.startswith("{"):
+            follow(lean.loads(system), "")
     prompt = read_all()
     if not prompt.strip():
         put(2, b"Error: Input contained only whitespace.\n")

@@ -27,7 +27,7 @@ try:
     _scan = make_scanner(_Reading)
 
     def _refuse(value):
-        raise TypeError(f"{type(value).__name__} is no JSON")
+        raise TypeError(f"{type(value).__name__} is not JSON")
 
     def first(text):
         """The JSON value at the text's beginning; ValueError: there is none."""

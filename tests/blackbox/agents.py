@@ -18,7 +18,7 @@ from wire import Wire, bearer, request, with_body
 
 FAKE = REPO / "tests" / "agents" / "fake_claude"
 FAKE_VERSION = "2.1.325 (Claude Code)"  # what its --version prints
-NOBODY = 65534
+UNPRIVILEGED = 65534
 ALL_CHILDREN = ["plain", "setsid", "daemon", "bare", "stubborn", "holder"]
 
 FAILURE_KEYS = {"ok", "error", "stderr", "duration_ms", "stop_reason", "code", "detail",
@@ -35,7 +35,7 @@ def fake_env(**settings):
 
 
 class App:
-    """A caller with a token. A prompt that is no text is a script for the stand-in."""
+    """A caller with a token. A prompt that is not text is a script for the stand-in."""
 
     def __init__(self, gateway, name="app", **fields):
         self.gateway = gateway
@@ -148,7 +148,7 @@ def assert_failure(answer, status, code, error=None):
     assert body["error"] and body["detail"] == body["error"]
     assert error is None or body["error"] == error
     assert isinstance(body["duration_ms"], int) and body["duration_ms"] >= 0
-    assert body["stop_reason"] == ("timeout" if code == "timeout" else "error")
+    assert body["stop_reason"] == {"timeout": "timeout", "token_revoked": "cancelled"}.get(code, "error")
     assert body["request_id"] == header_of(answer, "X-Request-Id")
     return body
 
@@ -183,7 +183,7 @@ def settled_rows(gateway, count):
 
 def gauge(gateway, name):
     with Wire(gateway) as wire:
-        lines = wire.ask(request("GET /metrics")).body.decode().splitlines()
+        lines = wire.ask(request("GET /metrics", bearer(gateway.admin_token))).body.decode().splitlines()
     line, = [line for line in lines if line.startswith(name + " ")]
     return float(line.split()[1])
 
@@ -260,7 +260,7 @@ def allows_namespaces(user):
 
 
 @contextlib.contextmanager
-def gateway_of(user, pid_namespace, **settings):
+def gateway_of(user, pid_namespace, stand_in=FAKE, **settings):
     """A gateway of root or of an ordinary user, with the stand-in; skips, loudly, what this
     machine does not allow."""
     if user is not None and os.geteuid() != 0:
@@ -273,7 +273,7 @@ def gateway_of(user, pid_namespace, **settings):
         home = place / "home"
         home.mkdir()
         fake = place / "claude"
-        fake.write_bytes(FAKE.read_bytes())
+        fake.write_bytes(stand_in.read_bytes())
         fake.chmod(0o755)
         for module in ("claude.py", "lean.py"):
             (place / module).write_bytes((FAKE.parent / module).read_bytes())

@@ -141,7 +141,7 @@ def assert_well(gateway, app, sessions=()):
     wait_until(lambda: not open_rows(gateway), "no row says that something runs")
     ids = sorted(session.id for session in sessions)
     opened = sorted(row["session_id"] for row in session_rows(gateway) if row["closed_at"] is None)
-    assert opened == ids, "sessions that nobody knows of, or that are lost"
+    assert opened == ids, "sessions without a caller who knows them, or lost ones"
     wait_until(lambda: gauge(gateway, "clawdforge_agents_running") == len(ids), "no place is lost")
     for name in ("runs_running", "runs_waiting", "agents_waiting", "ledger_queue_jobs"):
         wait_until(lambda name=name: gauge(gateway, "clawdforge_" + name) == 0, name + " is 0")

@@ -5,6 +5,7 @@ file whose tests hold for both says KINDS = BOTH_KINDS; a test in it that holds 
 has the mark only_acp."""
 import contextlib
 import json
+import pathlib
 import shlex
 import sqlite3
 import time
@@ -36,10 +37,20 @@ USUAL_AGENTS = {"fake": [], "resume": ["--resume"], "no-load": ["--no-load"],
                 "load-gone": ["--load-gone"]}
 
 
+# What the stand-in can be held to: it asks before it does anything. acpx asks no app.
+HELD_MODES = {"acp": ["deny_all", "approve_reads", "ask", "approve_all"],
+              "acpx": ["deny_all", "approve_reads", "approve_all"]}
+
+
+def held(kind="acp"):
+    """The line of a table that says so."""
+    return f"permission_modes = {json.dumps(HELD_MODES[kind])}\n"
+
+
 def agent_table(name, flags, kind="acp", **keys):
     """One [agents.NAME]; a JSON text or list of texts is TOML as well."""
     command = [str(FAKE_ACP), *map(str, flags)]
-    lines = [f"[agents.{name}]"]
+    lines = [f"[agents.{name}]", held(kind)]
     if kind == "acpx":
         command = ["--agent", shlex.join(command)]
         lines.append('protocol = "acpx"')
@@ -169,13 +180,17 @@ class Session:
         return min(found, default=None)
 
 
+def command_line(pid):
+    """Its words, each followed by a zero byte; empty if the process has ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
 def is_agent(pid):
     """Not a child of it, nor what drives it."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return str(FAKE_ACP).encode() in file.read().split(b"\0")[:3]
-    except OSError:
-        return False
+    return str(FAKE_ACP).encode() in command_line(pid).split(b"\0")[:3]
 
 
 class HeldTurn:

@@ -5,7 +5,7 @@ import httpx
 import pytest
 
 from answers import assert_error
-from gateway import SECONDS_MAX, Gateway
+from gateway import SECONDS_MAX, Gateway, wait_until
 from wire import GET_HEALTH, Wire, bearer, request
 
 PROXIED = {"CLAWDFORGE_TRUSTED_PROXIES": "127.0.0.1/32",
@@ -150,9 +150,16 @@ def test_an_app_is_narrowed_by_the_forwarded_address(proxied):
         assert forwarded(proxied, value, path="/whoami", token=token).status == status, value
 
 
-def test_somebody_behind_the_proxy_is_not_on_loopback(proxied):
-    assert forwarded(proxied, path="/metrics").status == 200
-    assert_error(forwarded(proxied, "203.0.113.7", path="/metrics"), 401, "unauthorized")
+def test_the_log_has_the_proxys_address_and_the_callers(proxied):
+    with Wire(proxied) as wire:
+        wire.ask(request("GET /healthz", "X-Forwarded-For: 203.0.113.7", "X-Request-Id: far-away"))
+        wire.ask(request("GET /healthz", "X-Request-Id: near-by"))
+
+    def logged(name):
+        return next((line for line in proxied.requests_logged() if line["request_id"] == name), None)
+    wait_until(lambda: logged("near-by"), "both are logged")
+    assert (logged("far-away")["peer"], logged("far-away")["origin"]) == ("127.0.0.1", "203.0.113.7")
+    assert logged("near-by")["peer"] == "127.0.0.1" and "origin" not in logged("near-by")
 
 
 # IPv6

@@ -5,7 +5,7 @@ from agents import fake_env
 from answers import assert_error
 from gateway import wait_until
 from sessions import (FAKE_ACP, FAKE_ACP_VERSION, Talker, agent_table, assert_no_process_left,
-                      new_forge, session_dirs, session_rows)
+                      held, new_forge, session_dirs, session_rows)
 
 __all__ = ["new_forge"]  # fixtures
 
@@ -58,7 +58,7 @@ def test_a_table_replaces_a_known_agent(new_forge):
                                      '["/etc/passwd"]', '["/tmp"]'])
 def test_an_absent_agent_is_503_and_leaves_nothing(new_gateway, tmp_path, command):
     config = tmp_path / "config.toml"
-    config.write_text(f"[agents.absent]\ncommand = {command}\n")
+    config.write_text(f"[agents.absent]\ncommand = {command}\n{held()}")
     gateway = new_gateway(env=fake_env(), flags=["--config", str(config)])
     app = Talker(gateway)
     assert agents_of(app.client())["absent"]["present"] is False
@@ -76,7 +76,7 @@ def test_a_known_agent_that_is_absent_says_what_to_install(new_gateway):
 
 def test_a_program_that_goes_away_and_comes_back(new_gateway, tmp_path):
     program, config = tmp_path / "agent", tmp_path / "config.toml"
-    config.write_text(f'[agents.mine]\ncommand = ["{program}"]\n')
+    config.write_text(f'[agents.mine]\ncommand = ["{program}"]\n{held()}')
     gateway = new_gateway(env=fake_env(), flags=["--config", str(config)])
     app = Talker(gateway)
     assert_error(app.create("mine"), 503, "agent_not_found")

@@ -1,11 +1,13 @@
-"""One app cannot take all connections or streams of the gateway from the others."""
+"""One app cannot take all connections, streams or disk space of the gateway from the others."""
 import contextlib
+import shutil
 
 import pytest
 
+from agents import assert_success, loud_skip
 from answers import assert_error
 from gateway import wait_until
-from sessions import Talker, new_forge
+from sessions import Talker, change, new_forge, sweep
 from streams import Stream
 from wire import Wire, bearer, request
 
@@ -96,3 +98,38 @@ def test_an_app_has_no_more_streams_than_it_may(new_forge, ask):
             with event_stream(app, session) as stream:
                 return stream.status == 200
         wait_until(has_room, "a stream that has ended does not count")
+
+
+# Space on the disk
+
+def post_file(app, size):
+    return app.client().post("/files", files={"file": ("a.bin", b"x" * size)})
+
+
+def test_an_apps_uploads_together_have_a_limit(new_forge):
+    gateway = new_forge(max_upload_bytes_per_app=1_000_000)
+    greedy, modest = Talker(gateway, "greedy"), Talker(gateway, "modest")
+    assert post_file(greedy, 600_000).status_code == 200
+    refused = post_file(greedy, 600_000)
+    assert_error(refused, 429, "upload_quota_full")
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert post_file(modest, 600_000).status_code == 200
+    assert post_file(greedy, 300_000).status_code == 200, "what was refused does not count"
+    gateway.restart()
+    assert_error(post_file(greedy, 600_000), 429, "upload_quota_full")
+    change(gateway, "UPDATE uploads SET expires_at = 1 WHERE app_name = 'greedy'")
+    sweep(gateway)
+    assert post_file(greedy, 600_000).status_code == 200
+
+
+def test_the_last_of_the_disk_is_for_runs_and_sessions(new_forge, tmp_path):
+    floor = shutil.disk_usage(tmp_path).free + (16 << 30)
+    if floor > 1 << 40:
+        loud_skip("the disk has more free space than the floor can be")
+    gateway = new_forge(min_free_disk_bytes=floor)
+    app = Talker(gateway)
+    refused = post_file(app, 10)
+    assert_error(refused, 503, "disk_low")
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert_success(app.run({}))
+    assert app.session().told("hello") == "echo: hello"

@@ -48,12 +48,11 @@ def test_an_app_goes_on_working_while_its_address_is_slowed_down(gateway):
         assert ask(gateway, token, "127.0.0.2").status == 200
 
 
-def test_the_admin_token_is_refused_from_that_address_and_works_from_others(gateway):
-    guess(gateway, FREE_ATTEMPTS + 20, "127.0.0.2")
-    refused = ask(gateway, gateway.admin_token, "127.0.0.2", "/admin/tokens")
-    assert_error(refused, 429, "too_many_attempts")
-    assert int(refused.header("Retry-After")) >= 1
-    assert ask(gateway, gateway.admin_token, "127.0.0.1", "/admin/tokens").status == 200
+def test_the_admin_goes_on_working_while_its_address_is_slowed_down(gateway):
+    assert guess(gateway, FREE_ATTEMPTS + 20, "127.0.0.2")[-1].status == 429
+    for _ in range(10):
+        assert ask(gateway, gateway.admin_token, "127.0.0.2", "/admin/tokens").status == 200
+    assert guess(gateway, 1, "127.0.0.2")[0].status == 429, "what is right forgives nothing"
 
 
 def test_each_address_is_counted_for_itself(gateway):

@@ -10,7 +10,7 @@ from sessions import STATE_KEYS
 from wire import Wire, bearer, request
 
 KEYS = {"run_id", "app_name", "agent", "model", "state", "started_at", "ended_at", "prompt_bytes",
-        "result_bytes", "duration_ms", "outcome", "stop_reason", "exit_code", "exit_signal",
+        "result_bytes", "duration_ms", "outcome", "error", "stop_reason", "exit_code", "exit_signal",
         "cost_usd", "usage", "instance_id"}
 USAGE_KEYS = {"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"}
 EVENT_KEYS = {"session_id", "app_name", "event", "at", "meta"}
@@ -144,7 +144,7 @@ def test_closed_sessions_are_listed_unless_they_are_not_wanted(archives, value, 
 
 def test_an_unknown_app_has_nothing(archive):
     gateway, name, _ = archive
-    for app in ["nobody", "", "not a name", "'; DROP TABLE runs; --", "%", "ödd"]:
+    for app in ["absent", "", "not a name", "'; DROP TABLE runs; --", "%", "ödd"]:
         assert page(gateway, name, app=app)[name] == []
     assert page(gateway, name, limit=1)["count"] == 1
 
@@ -189,13 +189,15 @@ def test_a_row_shows_all_that_was_kept(gateway):
     insert_runs(gateway, [{
         "run_id": "r1", "app_name": "a", "agent": "claude", "model": "opus", "state": "failed",
         "started_at": LONG_AGO, "ended_at": LONG_AGO + 3, "prompt_bytes": 12, "result_bytes": 0,
-        "duration_ms": 2500, "outcome": "agent_failed", "stop_reason": "error", "exit_code": 1,
+        "duration_ms": 2500, "outcome": "agent_failed", "error": "It failed.",
+        "stop_reason": "error", "exit_code": 1,
         "exit_signal": None, "cost_usd": 0.0125, "input_tokens": 1, "output_tokens": 2,
         "cache_read_tokens": 3, "cache_write_tokens": 4, "instance_id": "another-life"}])
     assert page(gateway)["runs"] == [{
         "run_id": "r1", "app_name": "a", "agent": "claude", "model": "opus", "state": "failed",
         "started_at": LONG_AGO, "ended_at": LONG_AGO + 3, "prompt_bytes": 12, "result_bytes": 0,
-        "duration_ms": 2500, "outcome": "agent_failed", "stop_reason": "error", "exit_code": 1,
+        "duration_ms": 2500, "outcome": "agent_failed", "error": "It failed.",
+        "stop_reason": "error", "exit_code": 1,
         "exit_signal": None, "cost_usd": 0.0125, "instance_id": "another-life",
         "usage": {"input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3,
                   "cache_write_tokens": 4}}]
@@ -283,4 +285,4 @@ def test_a_run_that_was_cut_off_shows_as_interrupted_after_a_restart(gateway):
     run = page(gateway)["runs"][0]
     assert (run["state"], run["outcome"]) == ("interrupted", "interrupted")
     assert run["ended_at"] > LONG_AGO
-    assert run["duration_ms"] is None, "nobody has seen its end"
+    assert run["duration_ms"] is None, "its real end is not known"

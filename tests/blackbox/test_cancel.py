@@ -159,7 +159,7 @@ def test_a_session_asleep_has_nothing_to_cancel(app):
     session.turn({"exit": 0})
     wait_until(lambda: session.pid() is None, "its agent has ended")
     assert cancel(session) is False
-    assert session.pid() is None, "nobody was woken for it"
+    assert session.pid() is None, "its agent was not woken for it"
 
 
 def test_a_closed_session_cannot_be_cancelled(app):

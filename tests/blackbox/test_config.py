@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from gateway import refused_start, run_program
 
-KEYS = """listen data_dir ledger admin_token allow_cidrs trusted_proxies tls_cert tls_key claude_bin
+KEYS = """listen data_dir ledger admin_token allow_cidrs trusted_proxies allow_hosts
+metrics_without_token tls_cert tls_key claude_bin
 claude_owner_settings acpx_bin default_model event_format default_timeout_secs max_timeout_secs max_runs max_runs_per_app
 max_queued_runs max_live_sessions max_sessions_per_app max_agents session_ttl_secs
-session_hard_ttl_secs sweep_interval_secs max_body_bytes max_file_bytes max_connections
+session_hard_ttl_secs sweep_interval_secs max_body_bytes max_file_bytes max_upload_bytes_per_app
+min_free_disk_bytes max_connections
 max_connections_per_app max_event_streams_per_app
 cancel_grace_ms kill_grace_ms pid_namespace drain_grace_secs permission_timeout_secs permission_mode
 journal_max_age_secs journal_max_bytes_per_session audit_max_age_secs reader_buffer_bytes log_level

@@ -16,7 +16,7 @@ from agents import assert_success, gateway_of, gauge, loud_skip, processes, rows
 from answers import assert_error, status_of
 from faults import (LEDGER, STALL_SECONDS, UPLOADS, assert_clear, assert_well, faulty, is_ready, limit,
                     new_faulty, open_rows, shim, unready_code)
-from gateway import SANITIZED, SLACK_SECONDS, wait_until
+from gateway import SANITIZED, wait_until
 from sessions import Talker, assert_turn, journal, query, turn_rows
 from wire import Wire, bearer, request, with_body
 
@@ -81,7 +81,7 @@ def test_a_slow_disk_makes_it_slow_and_nothing_else(faulty):
             begun = time.monotonic()
             assert gateway.whoami(app.token) == 200
             took.append(time.monotonic() - begun)
-        assert min(took) < 1, "nobody else waits for the disk"
+        assert min(took) < 1, "other callers do not wait for the disk"
     assert_well(gateway, app, [session])
 
 
@@ -112,7 +112,7 @@ def test_a_ledger_that_is_deleted_stays_refused_and_the_end_is_clean(faulty):
     assert_clear(app.run("hello"), "ledger_unavailable")
     wait_until(lambda: unready_code(gateway) == "ledger_unavailable", "it says so")
     gateway.restart()
-    assert is_ready(gateway) and gateway.whoami(app.token) == 401, "a new ledger knows nobody"
+    assert is_ready(gateway) and gateway.whoami(app.token) == 401, "a new ledger knows no app"
 
 
 def test_a_data_directory_that_is_read_only_refuses_and_heals(faulty):
@@ -130,14 +130,13 @@ def test_a_data_directory_that_is_read_only_refuses_and_heals(faulty):
 
 @pytest.mark.parametrize("scope", [LEDGER, UPLOADS])
 def test_a_stuck_disk_is_told_in_bounded_time_and_heals(faulty, scope, tmp_path):
-    """What was in hand is told that nobody knows; what comes after it, at once, that it was not
-    done."""
+    """A call that was in hand is answered that its outcome is not known; a call that comes later is
+    told at once that it was not done."""
     gateway, faults = faulty
     app = Talker(gateway)
     session = app.session()
     code = "ledger_unavailable" if scope == LEDGER else "disk_stalled"
     with concurrent.futures.ThreadPoolExecutor(8) as pool, faults.set(scope=scope, hold=1):
-        begun = time.monotonic()
         first = pool.submit(app.client().post, "/files", files={"file": ("a.txt", b"abc")})
         wait_until(lambda: faults.held, "the worker is stuck")
         asked = [pool.submit(app.run, "hello"), pool.submit(app.create),
@@ -151,7 +150,7 @@ def test_a_stuck_disk_is_told_in_bounded_time_and_heals(faulty, scope, tmp_path)
                 assert_clear(one.result(), "ledger_unavailable")
         else:
             assert [one.result().status_code for one in asked] == [503, 503, 200]
-        assert time.monotonic() - begun < STALL_SECONDS + SLACK_SECONDS, "nobody waits for ever"
+        assert faults.held, "all of these were answered although the disk never answered"
         begun = time.monotonic()
         for _ in range(20):
             assert_clear(app.run("hello"))
@@ -165,7 +164,7 @@ def test_a_stuck_disk_is_told_in_bounded_time_and_heals(faulty, scope, tmp_path)
 
 
 def test_what_was_in_hand_when_the_ledger_got_stuck_is_made_good(faulty, tmp_path):
-    """Each of these is told that nobody knows. Then it is kept after all."""
+    """Each of these is answered that its outcome is not known. Then it is kept after all."""
     gateway, faults = faulty
     app, other = Talker(gateway), Talker(gateway, "other")
     session, closing = app.session(), app.session()
@@ -212,19 +211,15 @@ def test_overload_is_told_at_once_and_others_do_not_notice(new_faulty, tmp_path)
     wait_until(lambda: gauge(gateway, "clawdforge_runs_waiting") == 4, "the queue is full")
 
     def refused(_):
-        begun = time.monotonic()
         assert_clear(greedy.run("hello"), "queue_full")
-        return time.monotonic() - begun
 
+    # The one that runs does not end before the test lets it, so an answer shows that its caller did
+    # not wait for a place. One that waits has another code when its time is up.
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         flood = pool.map(refused, range(150))
-        took = []
         for _ in range(10):
-            begun = time.monotonic()
             assert session.told({"text": "on"}) == "on"
-            took.append(time.monotonic() - begun)
-        assert sorted(flood)[75] < 1 + SLACK_SECONDS, "half of them know within a second"
-    assert sorted(took)[5] < 1 + SLACK_SECONDS, "others go on"
+        list(flood)
     assert gauge(gateway, "clawdforge_runs_waiting") == 4
     for one in held:
         assert_success(one.end())
@@ -327,7 +322,7 @@ def threads_of(user):
 @pytest.mark.parametrize("pid_namespace", ["off", "auto"])
 def test_the_users_own_limit_on_processes_is_503_wherever_it_strikes(pid_namespace):
     """Also in the launcher, which starts the program."""
-    user = 60_000 + os.getpid() % 5_000  # nobody else's, so that nobody else is counted
+    user = 60_000 + os.getpid() % 5_000  # has no other processes, which would count as well
     with gateway_of(user, pid_namespace) as gateway:
         app = Talker(gateway)
         assert_success(app.run({"result": "before"}), "before")

@@ -145,19 +145,64 @@ def families(text):
     return dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
 
 
-def test_metrics_need_no_token_on_loopback_and_take_the_admins(shared):
-    assert shared.client().get("/metrics").status_code == 200
-    assert shared.admin.get("/metrics").status_code == 200
-
-
-def test_metrics_behind_a_proxy_need_the_admin_token(new_gateway):
+@pytest.mark.parametrize("headers", [{}, {"X-Forwarded-For": "203.0.113.7"}, {"Via": "1.1 proxy"}])
+def test_metrics_need_the_admin_token_wherever_the_caller_is(new_gateway, headers):
     gateway = new_gateway(env={"CLAWDFORGE_TRUSTED_PROXIES": "127.0.0.1/32",
                                "CLAWDFORGE_ALLOW_CIDRS": "203.0.113.0/24"})
-    far = {"X-Forwarded-For": "203.0.113.7"}
     app = gateway.mint("watching")["token"]
-    assert_error(gateway.client().get("/metrics", headers=far), 401, "unauthorized")
-    assert_error(gateway.client(app).get("/metrics", headers=far), 403, "wrong_token_kind")
-    assert gateway.admin.get("/metrics", headers=far).status_code == 200
+    assert_error(gateway.client().get("/metrics", headers=headers), 401, "unauthorized")
+    assert_error(gateway.client(app).get("/metrics", headers=headers), 403, "wrong_token_kind")
+    assert gateway.admin.get("/metrics", headers=headers).status_code == 200
+
+
+def test_metrics_need_no_token_if_the_owner_says_so(new_gateway, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text("metrics_without_token = true\n")
+    gateway = new_gateway(flags=["--config", str(config)])
+    assert gateway.client().get("/metrics").status_code == 200
+    assert_error(asked_as(gateway, "evil.example", "/metrics"), 421, "host_not_allowed")
+
+
+# By which name they are asked for
+
+WITHOUT_TOKEN = ("/healthz", "/readyz", "/openapi.json")
+
+
+def asked_as(gateway, host, path, version="1.1"):
+    fields = b"" if host is None else b"Host: " + host.encode() + b"\r\n"
+    with Wire(gateway) as wire:
+        return wire.ask(f"GET {path} HTTP/{version}\r\n".encode() + fields + b"\r\n")
+
+
+@pytest.mark.parametrize("path", WITHOUT_TOKEN)
+def test_what_needs_no_token_answers_only_to_addresses_and_known_names(new_gateway, path):
+    gateway = new_gateway(env={"CLAWDFORGE_ALLOW_HOSTS": "Forge.example,other.example"})
+    for host in ("127.0.0.1", "127.0.0.1:8800", "10.0.0.7:1", "[::1]", "[::1]:8800", "localhost",
+                 "LocalHost:8800", "forge.example", "FORGE.example:443", "other.example"):
+        assert asked_as(gateway, host, path).status == 200, host
+    for host in ("evil.example", "evil.example:8800", "localhost.evil.example", "127.0.0.1.nip.io",
+                 "xforge.example", "forge.example.evil", "[::1", "1.2.3"):
+        answer = asked_as(gateway, host, path)
+        assert answer.status in (400, 421), host
+        if answer.status == 421:
+            assert_error(answer, 421, "host_not_allowed")
+    assert asked_as(gateway, None, path, version="1.0").status == 200, "which has no Host"
+
+
+def test_what_needs_a_token_does_not_mind_the_name(shared, shared_app):
+    with Wire(shared) as wire:
+        answer = wire.ask(b"GET /whoami HTTP/1.1\r\nHost: evil.example\r\n" +
+                          bearer(shared_app).encode() + b"\r\n\r\n")
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("path, token", [
+    ("/healthz", False), ("/openapi.json", False), ("/nowhere", False), ("/whoami", False),
+    ("/whoami", True), ("/metrics", True)])
+def test_no_answer_may_be_kept_or_guessed_at(shared, path, token):
+    answer = (shared.admin if token else shared.client()).get(path)
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
 @pytest.mark.parametrize("name, kind", [
@@ -169,14 +214,14 @@ def test_metrics_behind_a_proxy_need_the_admin_token(new_gateway):
     (r"clawdforge_\w*connections\w*", "gauge")])
 def test_metrics_have_the_promised_families(shared, name, kind):
     shared.client().get("/healthz")
-    answer = shared.client().get("/metrics")
+    answer = shared.admin.get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain")
     found = {n: k for n, k in families(answer.text).items() if re.fullmatch(name, n)}
     assert found and (kind is None or kind in found.values()), families(answer.text)
 
 
 def test_metrics_text_is_well_formed_and_every_family_is_explained(shared):
-    text = shared.client().get("/metrics").text
+    text = shared.admin.get("/metrics").text
     assert text.endswith("\n")
     helped = set(re.findall(r"^# HELP (\S+) \S", text, re.M))
     assert set(families(text)) == helped
@@ -189,7 +234,7 @@ def test_requests_are_counted_by_status_and_callers_make_no_labels(gateway):
     client = gateway.client()
     client.get("/nowhere-in-particular")
     client.get("/whoami")
-    text = client.get("/metrics").text
+    text = gateway.admin.get("/metrics").text
     counted = re.findall(r'^clawdforge_\w*requests\w*\{([^}]*)\} (\d+)', text, re.M)
     assert any('"404"' in labels and int(count) == 1 for labels, count in counted), counted
     assert any('"401"' in labels and int(count) == 1 for labels, count in counted), counted
@@ -198,7 +243,7 @@ def test_requests_are_counted_by_status_and_callers_make_no_labels(gateway):
 
 def test_open_connections_are_counted(gateway):
     def connections():
-        text = gateway.client().get("/metrics").text
+        text = gateway.admin.get("/metrics").text
         gauge, = [name for name, kind in families(text).items()
                   if "connections" in name and kind == "gauge"]
         return float(re.search(rf"^{gauge} (\S+)$", text, re.M).group(1))
@@ -220,7 +265,7 @@ def openapi(shared):
 
 
 def concrete(path):
-    return re.sub(r"\{[^}]+\}", "nobody", path)
+    return re.sub(r"\{[^}]+\}", "absent", path)
 
 
 def test_openapi_names_the_paths_of_this_version(openapi, tmp_path):

@@ -42,7 +42,7 @@ def test_the_tables_of_the_contract_are_there_in_wal_mode(gateway):
 
 
 @pytest.mark.parametrize("damage", [
-    lambda content: b"this is no database at all, whatever its name says" * 100,
+    lambda content: b"this is not a database at all, whatever its name says" * 100,
     lambda content: content[:16] + b"\xff" * (len(content) - 16),
     lambda content: content[:len(content) // 2]])
 def test_a_damaged_file_stops_the_start_with_one_sentence(gateway, damage):

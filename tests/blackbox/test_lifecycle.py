@@ -100,20 +100,20 @@ def test_the_admin_token_of_the_environment_beats_the_file(gateway):
 
 @pytest.mark.skipif(SANITIZED, reason="the leak check of this build traces its own process")
 def test_the_process_cannot_be_dumped(tmp_path):
-    """The kernel gives the /proc entry of such a process to root, whoever runs it."""
+    """The kernel gives the /proc entry of such a process to root, also if another user runs it."""
     if os.geteuid() != 0:
         gateway = Gateway(tmp_path / "gateway").start()
         assert os.stat(f"/proc/{gateway.process.pid}/environ").st_uid == 0
         gateway.finish()
         return
-    nobody = 65534
+    user = 65534
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
         program = shutil.copy(PROGRAM, place)
         home = pathlib.Path(place) / "home"
         home.mkdir()
-        os.chown(home, nobody, nobody)
-        gateway = Gateway(home, user=nobody, program=program).start()
+        os.chown(home, user, user)
+        gateway = Gateway(home, user=user, program=program).start()
         assert os.stat(f"/proc/{gateway.process.pid}/environ").st_uid == 0
         gateway.finish()
 
@@ -272,7 +272,7 @@ def test_callers_that_reset_their_connection_do_no_harm(gateway):
     assert gateway.client().get("/healthz").status_code == 200
 
 
-def test_nobody_reading_stderr_does_no_harm(tmp_path):
+def test_a_stderr_without_a_reader_does_no_harm(tmp_path):
     for close_at_once in (True, False):
         process = subprocess.Popen(
             [str(PROGRAM), "serve", "--listen", "127.0.0.1:0",
@@ -294,7 +294,7 @@ def test_nobody_reading_stderr_does_no_harm(tmp_path):
         process.stdout.close()
 
 
-def test_a_stderr_that_nobody_reads_does_not_keep_it_from_ending(new_gateway):
+def test_a_stderr_that_is_not_read_does_not_keep_it_from_ending(new_gateway):
     reader, writer = os.pipe()
     try:
         gateway = new_gateway(start=False)

@@ -1,4 +1,5 @@
-"""Permission questions: asked once, answered once, whoever is there and whoever races."""
+"""Permission questions: asked once, answered once, with and without readers, also when several
+callers answer at the same time."""
 import json
 import threading
 import time
@@ -23,7 +24,7 @@ RULED = {"approve_reads": "reject-once", "approve_all": "allow-once", "deny_all"
 
 @pytest.fixture(scope="module")
 def hasty(tmp_path_factory):
-    """A gateway where nobody has long to answer."""
+    """A gateway whose questions expire after a second."""
     with session_gateway(tmp_path_factory.mktemp("hasty"), permission_timeout_secs=1) as gateway:
         yield gateway
 
@@ -65,7 +66,7 @@ def decisions(session):
 
 
 def assert_answered_once(session, *expected):
-    """Each question has one resolution, in the events and in the audit, and is no update."""
+    """Each question has one resolution, in the events and in the audit, and is not among the updates."""
     events = journal(session.app.gateway, session)
     questions = [event["data"] for event in events if event["event"] == "permission"]
     resolved = [event["data"] for event in events if event["event"] == "permission_resolved"]
@@ -325,7 +326,7 @@ def test_the_gateway_restarts_while_it_is_open(new_forge, mode, way, tmp_path):
     events = page(session)["events"]
     assert events[-1]["event"] == "failed" and events[-1]["data"]["code"] == "interrupted"
     if mode == "ask" and way == "kill":
-        assert decisions(session) == [], "nobody has decided anything"
+        assert decisions(session) == [], "the question was never decided"
     else:
         assert_answered_once(session, ("cancelled", "cancel") if mode == "ask" else ruled(mode))
     assert session.told("x") == "echo: x"

@@ -1,5 +1,5 @@
 """What a new gateway makes of what an earlier life has left: it ends processes that are its own and
-no others, closes what was under way exactly once, removes what nobody refers to, and says so."""
+no others, closes what was under way exactly once, removes what no row refers to, and says so."""
 import os
 import pathlib
 import signal
@@ -34,7 +34,7 @@ def start_time(pid):
 def recovered(gateway):
     """The metrics, and the log's lines of this kind, of all lives."""
     mark = f"seen-{uuid.uuid4()}"
-    text = gateway.client().get("/metrics", headers={"X-Request-Id": mark}).text
+    text = gateway.admin.get("/metrics", headers={"X-Request-Id": mark}).text
     # The log is written by a thread of its own, in order: with this line all before it are there.
     wait_until(lambda: any(line.get("request_id") == mark for line in gateway.log_lines()),
                "the request is in the log")
@@ -149,7 +149,7 @@ def test_a_leftover_that_cannot_be_ended_is_told_and_does_not_keep_it_from_start
     assert_success(App(gateway).run({"result": "well"}), "well")
 
 
-def test_rows_of_nonsense_keep_nobody_from_starting(gateway, bystander):
+def test_rows_of_nonsense_do_not_keep_it_from_starting(gateway, bystander):
     assert gateway.stop() == 0
     own = os.getpid()
     for pid, start, boot in ((0, 1, boot_id()), (1, start_time(1), OTHER_BOOT),
@@ -291,8 +291,8 @@ def test_what_was_found_is_in_the_log_and_in_the_metrics(gateway, tmp_path):
         held.hang_up()
     newest = max(uploads.iterdir(), key=lambda path: path.stat().st_mtime_ns)
     newest.unlink()
-    (uploads / ("0" * 64)).write_bytes(b"nobody's")
-    (gateway.data_dir / "sessions" / "nobodys").mkdir()
+    (uploads / ("0" * 64)).write_bytes(b"of no row")
+    (gateway.data_dir / "sessions" / "unknown").mkdir()
     gateway.start()
     shown, lines = recovered(gateway)
     # How many trees were still there when it looked is up to them.

@@ -18,8 +18,7 @@ from wire import GET_HEALTH, Wire, bearer, request, with_body
 
 KEY = "the-key-of-the-owner"  # looks like no token: only its variable tells
 PLAIN_ARGUMENTS = ["-p", "--output-format", "json", "--model", "sonnet", "--setting-sources", "",
-                   "--strict-mcp-config", "--no-session-persistence"]
-SYSTEM_ARGUMENT_BYTES_MAX = 64 * 1024
+                   "--strict-mcp-config", "--no-session-persistence", "--permission-mode", "manual"]
 
 
 @pytest.fixture(scope="module")
@@ -138,9 +137,9 @@ def test_the_ledger_the_audit_and_the_answer_agree(app, forge):
 
 def test_neither_prompt_nor_answer_is_kept_anywhere(app, forge):
     marks = [f"{word}-{os.urandom(8).hex()}" for word in ("prompt", "system", "answer")]
-    system = marks[1] + "." * SYSTEM_ARGUMENT_BYTES_MAX
+    system = marks[1] + "." * 70_000
     assert_success(app.run({"result": marks[2], "x": marks[0]}, system=system), marks[2])
-    app.run({"error": marks[2], "stderr": marks[2], "x": marks[0]}, system=marks[1])
+    app.run({"error": "of its own", "stderr": marks[2], "x": marks[0]}, system=marks[1])
     assert_nothing_left(forge)
     for path in [p for p in forge.root.rglob("*") if p.is_file()]:
         content = path.read_bytes()
@@ -238,14 +237,9 @@ def test_the_arguments_are_exactly_these_and_the_prompt_is_none(app):
 
 
 @pytest.mark.parametrize("fields, extra", [
-    ({"model": "haiku"}, []),
-    ({"system": "Be $brief."}, ["--append-system-prompt", "Be $brief."]),
-    ({"system": "--verbose", "system_mode": "append"}, ["--append-system-prompt", "--verbose"]),
-    ({"system": "Only\nthis.", "system_mode": "replace"}, ["--system-prompt", "Only\nthis."]),
-    ({"system_mode": "replace"}, []),
-    ({"effort": "xhigh"}, ["--effort", "xhigh"]),
-    ({"effort": "low", "system": "s"}, ["--append-system-prompt", "s", "--effort", "low"])])
-def test_model_system_prompt_and_effort_become_arguments(app, fields, extra):
+    ({"model": "haiku"}, []), ({"system_mode": "replace"}, []), ({"system": ""}, []),
+    ({"effort": "xhigh"}, ["--effort", "xhigh"])])
+def test_model_and_effort_become_arguments(app, fields, extra):
     head = ["-p", "--output-format", "json", "--model", fields.get("model", "sonnet")]
     assert app.report(**fields)["argv"][1:] == head + extra + PLAIN_ARGUMENTS[5:]
 
@@ -255,18 +249,18 @@ def test_every_effort_is_passed_on(app, effort):
     assert f"--effort {effort}" in " ".join(app.report(effort=effort)["argv"])
 
 
-@pytest.mark.parametrize("mode, option", [("append", "--append-system-prompt"),
-                                          ("replace", "--system-prompt")])
-def test_a_long_system_prompt_goes_through_a_file(app, forge, tmp_path, mode, option):
-    at_the_limit = "s" * SYSTEM_ARGUMENT_BYTES_MAX
-    assert [option, at_the_limit] == app.report(
-        system=at_the_limit, system_mode=mode)["argv"][6:8]
-    over_it = "ä" * (SYSTEM_ARGUMENT_BYTES_MAX // 2) + "."
-    held = app.hold(tmp_path, {"report": True}, system=over_it, system_mode=mode).begun()
+@pytest.mark.parametrize("system", ["s", "--verbose", "Be $brief.\nAlways.", "ä" * 70_000])
+@pytest.mark.parametrize("mode, option", [("append", "--append-system-prompt-file"),
+                                          ("replace", "--system-prompt-file")])
+def test_a_system_prompt_goes_through_a_file_that_only_the_owner_can_read(
+        app, forge, tmp_path, system, mode, option):
+    held = app.hold(tmp_path, {"report": True}, system=system, system_mode=mode).begun()
     file, = [path for path in forge.data_dir.glob("runs/*/tmp/*") if path.is_file()]
-    assert file.read_text() == over_it
+    assert file.read_text() == system
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert body_of(held.end())["result"]["argv"][6:8] == [option + "-file", str(file)]
+    argv = body_of(held.end())["result"]["argv"]
+    assert argv[6:8] == [option, str(file)]
+    assert system not in argv, "every user of the machine can read arguments"
     assert_nothing_left(forge)
 
 
@@ -327,7 +321,8 @@ def test_the_agents_table_adds_to_the_environment(new_gateway, tmp_path):
 
 def test_the_owners_settings_and_another_default_model_can_be_configured(new_gateway):
     app = App(new_gateway(env=fake_env(claude_owner_settings="on", default_model="haiku")))
-    assert app.report()["argv"][1:] == ["-p", "--output-format", "json", "--model", "haiku"]
+    assert app.report()["argv"][1:] == ["-p", "--output-format", "json", "--model", "haiku",
+                                        "--permission-mode", "manual"]
 
 
 def test_the_program_is_found_in_the_path(new_gateway, tmp_path):
@@ -366,7 +361,7 @@ def test_an_unknown_or_foreign_file_is_404_before_anything_starts(app, forge, tm
     for files in (["ff_" + "A" * 43], [own, foreign], [foreign], ["nonsense"], ["../x", own]):
         body = assert_error(app.run({"touch": str(began)}, files=files), 404, "file_not_found")
         bodies.append({key: value for key, value in body.items() if key != "request_id"})
-    assert bodies == bodies[:1] * len(bodies), "nobody learns what others have"
+    assert bodies == bodies[:1] * len(bodies), "an app does not learn what others have"
     assert len(rows(forge)) == before and not began.exists()
     assert_success(app.run({}, files=[own]))
 
@@ -528,7 +523,7 @@ def test_a_program_that_cannot_be_started_is_503(new_gateway, tmp_path, kind):
     gateway = new_gateway(env=fake_env(claude_bin=program))
     answer = App(gateway).run("hello")
     body = assert_failure(answer, 503, "agent_missing")
-    assert "/" not in body["error"], "a path is no business of the caller"
+    assert "/" not in body["error"], "the caller is told no path"
     assert row_of(gateway, answer)["state"] == "failed"
     assert_nothing_left(gateway)
     assert_success(App(gateway, "other").run("hello", agent="demo"), "You said: hello")
@@ -572,7 +567,7 @@ def test_a_run_without_a_directory_is_503_and_works_when_there_is_one_again(new_
 
 
 def test_the_program_starts_with_plain_signals_in_a_session_of_its_own(new_gateway, tmp_path):
-    """What the gateway ignores or blocks for itself is no business of its children."""
+    """Signals that the gateway ignores or blocks are not ignored or blocked in its children."""
     program = with_file(tmp_path / "claude", """#!/bin/sh
         cat > /dev/null
         signals=$(grep -E '^Sig(Ign|Blk)' /proc/self/status | tr -d '\\t\\n')

@@ -68,7 +68,7 @@ def test_apps_take_turns(new_gateway, tmp_path):
     assert order[0] == a0
     assert {order[1], order[2]} == {b0, c0}, "who has had none comes before who has had one"
     assert order.index(a1) < order.index(a2) < order.index(a3)
-    assert order.index(b1) < order.index(a2), "nobody has three before another has two"
+    assert order.index(b1) < order.index(a2), "no app has three before another has two"
 
 
 def test_a_greedy_app_does_not_delay_anothers_first_by_more_than_one_run(new_gateway, tmp_path):
@@ -117,6 +117,21 @@ def test_a_place_is_free_when_the_last_process_is_gone(new_gateway, tmp_path):
 
 
 # Limits
+
+# A program that stays after its answer is ended after a second; only then its place is free.
+STAYS = {"then_sleep": 600}
+
+
+@pytest.mark.parametrize("settings, fields", [
+    ({"max_runs": 4}, {"max_runs": 1}), ({"max_runs": 4, "max_runs_per_app": 1}, {}),
+    ({"max_runs": 1, "max_queued_runs": 0}, {}), ({"max_runs": 1, "max_queued_runs": 0}, {"max_runs": 1})])
+def test_a_caller_that_asks_one_after_another_is_never_refused(new_gateway, settings, fields):
+    """Its cap counts what is not answered, and a place that is being cleaned up is waited for."""
+    app = App(new_gateway(env=fake_env(**settings)), "patient", **fields)
+    for _ in range(3):
+        assert_success(app.run(STAYS))
+    assert_nothing_left(app.gateway)
+
 
 @pytest.mark.parametrize("settings, fields", [
     ({}, {"max_runs": 2}), ({"max_runs_per_app": 2}, {}),
@@ -214,6 +229,21 @@ def test_the_door_closes_and_no_program_is_started_in_vain(
     assert_success(app.run({}))
 
 
+@pytest.mark.parametrize("known, least, most", [
+    ("model_limit", 7100, 7200), ("long_context", 1, 30), ("rate_limited", 1, 30)])
+def test_a_limit_of_one_model_leaves_the_others_alone(new_gateway, tmp_path, known, least, most):
+    gateway = new_gateway(env=fake_env())
+    app, other, began = App(gateway), App(gateway, "other"), tmp_path / "began"
+    first = app.run({"known": known}, model="opus")
+    told = assert_failure(first, 429, "account_limit")
+    assert least <= int(first.headers["Retry-After"]) <= most
+    again = other.run({"touch": str(began)}, model="opus")
+    assert_failure(again, 429, "account_limit", told["error"])
+    assert not began.exists()
+    assert_success(other.run({}, model="sonnet"))
+    assert_success(app.run({}))
+
+
 def test_the_wait_counts_from_the_answer_and_not_from_the_runs_beginning(new_gateway):
     app = App(new_gateway(env=fake_env()))
     answer = app.run({"sleep": 3, "known": "usage_limit", "reset_in": 300})
@@ -268,7 +298,7 @@ def test_the_door_opens_by_itself_and_one_at_a_time_may_try(new_gateway, tmp_pat
             if trial is None or (trial.done() and trial.result().status_code == 503):
                 trial = pool.submit(app.run, script)
             return mark.exists()
-        wait_until(has_begun, "somebody may try", 30 + SECONDS_MAX)
+        wait_until(has_begun, "one run may try the agent", 30 + SECONDS_MAX)
         answer = app.run({})
         gate.touch()
         assert_failure(answer, 503, "agent_not_logged_in")

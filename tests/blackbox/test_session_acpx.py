@@ -10,7 +10,7 @@ import pytest
 from agents import processes_below
 from answers import assert_error
 from gateway import wait_until
-from sessions import (FAKE_ACP, FAKE_ACPX, Talker, agent_table, app, assert_no_process_left,
+from sessions import (FAKE_ACP, FAKE_ACPX, Talker, agent_table, app, assert_no_process_left, command_line,
                       assert_turn, assert_turn_failure, audit, change, forge, journal, new_forge,
                       session_gateway, session_rows, sweep, texts_of)
 
@@ -51,12 +51,7 @@ def acpx_files(gateway):
 
 
 def owners(session):
-    found = []
-    for pid in session.processes():
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            if b"__queue-owner" in file.read():
-                found.append(pid)
-    return found
+    return [pid for pid in session.processes() if b"__queue-owner" in command_line(pid)]
 
 
 # Turns
@@ -88,7 +83,7 @@ def test_without_the_stop_line_a_turn_has_failed_and_says_how(caller, agent, sta
 
 
 @pytest.mark.parametrize("agent", ["replace", "forget-silently"])
-def test_a_conversation_that_acpx_has_begun_anew_is_said_to_be_lost(caller, agent):
+def test_a_conversation_that_acpx_has_replaced_is_said_to_be_lost(caller, agent):
     session = caller.session(agent)
     assert "resumed" not in session.ask("before"), "there was nothing to lose"
     assert "resumed" not in session.ask("warm")
@@ -106,7 +101,7 @@ def test_the_system_prompt_is_told_again_to_an_agent_that_has_forgotten_it(calle
     assert len(session.report("prompt")) == 1
     os.kill(session.pid(), signal.SIGKILL)
     wait_until(lambda: session.pid() is None, "acpx has seen that its agent is gone")
-    session.ask("begins anew")
+    session.ask("begins another conversation")
     assert session.report("prompt")[0] == "be nice"
     session.close()
 
@@ -165,10 +160,9 @@ def test_a_permission_and_acpxs_answer_are_written_down(app, forge):
     session.close()
 
 
-def test_nobody_can_be_asked_through_acpx(app):
-    session = app.session(permission_mode="ask")
-    assert session.told({"permission": {"kind": "read"}}) == "permission: reject-once"
-    session.close()
+def test_acpx_passes_no_question_on_so_it_cannot_be_held_to_ask(app):
+    body = assert_error(app.create(permission_mode="ask"), 422, "permission_mode_not_supported")
+    assert "deny_all, approve_reads, approve_all" in body["detail"]
 
 
 def test_a_cancel_that_comes_too_early_is_tried_again(caller):
@@ -338,7 +332,7 @@ def test_a_killed_gateway_takes_the_owner_along(new_forge):
     assert acpx_files(gateway) == []
 
 
-def test_what_acpx_has_kept_goes_with_the_row_whoever_closed_the_session(new_forge):
+def test_what_acpx_has_kept_goes_with_the_row_however_the_session_was_closed(new_forge):
     gateway = new_forge(max_agents=1)
     app = Talker(gateway)
     session = app.session()
@@ -349,7 +343,7 @@ def test_what_acpx_has_kept_goes_with_the_row_whoever_closed_the_session(new_for
     assert change(gateway, "UPDATE sessions SET closed_at = ? WHERE session_id = ?", long_ago,
                   session.id) == 1
     other.close()
-    assert acpx_files(gateway) != [], "nobody has told acpx yet"
+    assert acpx_files(gateway) != [], "acpx has not been told yet"
     sweep(gateway)
     assert session.row() is None
     assert acpx_files(gateway) == []

@@ -1,4 +1,4 @@
-"""Nobody can tell that somebody else's session exists."""
+"""An app cannot tell that another app's session exists."""
 import uuid
 
 import pytest
@@ -42,8 +42,8 @@ def assert_alike(stranger, foreign_id):
     """Each request for a foreign session gets what an absent one gets, byte for byte."""
     absent_id = str(uuid.uuid4())
     for foreign, absent in zip(requests_for(foreign_id), requests_for(absent_id)):
-        theirs, nobodys = asked(stranger, *foreign), asked(stranger, *absent)
-        assert theirs == nobodys, foreign
+        theirs, absents = asked(stranger, *foreign), asked(stranger, *absent)
+        assert theirs == absents, foreign
         assert theirs[0] == 404, foreign
         assert foreign_id.encode() not in theirs[2]
 
@@ -126,7 +126,7 @@ def test_a_revoked_name_that_is_minted_again_finds_nothing(new_forge):
     second = Talker(gateway, "reborn")
     assert second.ids() == []
     answer = Session(second, session.id).turn("hello")
-    assert answer.status_code in (404, 410), "it is closed, whoever asks"
+    assert answer.status_code in (404, 410), "it is closed for every app"
     assert first.get("/sessions").status_code == 401
     assert all(row["closed_at"] for row in session_rows(gateway))
 

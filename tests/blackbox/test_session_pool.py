@@ -40,6 +40,16 @@ def test_a_full_pool_is_503_and_leaves_nothing(new_forge):
     assert_error(one.create(), 503, "pool_full")
 
 
+def test_a_caller_that_makes_one_after_another_is_never_refused(new_forge):
+    """Its cap counts open sessions: one that is closed has given its share back with the answer."""
+    gateway = new_forge(max_live_sessions=1, max_agents=1, agents={"fake": ["--ignore-eof", "--ignore-term"]})
+    app = Talker(gateway, max_sessions=1)
+    for _ in range(3):
+        session = app.session()
+        assert session.told("hello") == "echo: hello"
+        session.close()
+
+
 def test_a_sleeping_session_counts_as_open(new_forge):
     gateway = new_forge(max_live_sessions=2, max_agents=1)
     app = Talker(gateway)
@@ -48,6 +58,28 @@ def test_a_sleeping_session_counts_as_open(new_forge):
     assert_error(app.create(), 503, "pool_full")
     gateway.restart()
     assert_error(app.create(), 503, "pool_full")
+
+
+def test_one_app_leaves_a_quarter_of_the_sessions_to_the_others(new_forge):
+    gateway = new_forge(max_live_sessions=8, max_agents=2)
+    greedy, modest = Talker(gateway, "greedy"), Talker(gateway, "modest")
+    sessions = [greedy.session() for _ in range(6)]
+    refused = greedy.create()
+    assert_error(refused, 503, "pool_full")
+    assert int(refused.headers["Retry-After"]) >= 1
+    assert modest.session().told("hello") == "echo: hello"
+    sessions[0].close()
+    assert greedy.session().told("hello") == "echo: hello"
+
+
+@pytest.mark.parametrize("settings, fields", [
+    ({"max_sessions_per_app": 8}, {}), ({}, {"max_sessions": 8})])
+def test_a_configured_share_is_the_owners_word(new_forge, settings, fields):
+    gateway = new_forge(max_live_sessions=8, max_agents=2, **settings)
+    app = Talker(gateway, **fields)
+    for _ in range(8):
+        app.session()
+    assert_error(app.create(), 429, "too_many_sessions")
 
 
 def test_a_row_closed_by_sql_makes_room(new_forge):
@@ -125,7 +157,7 @@ def test_200_sessions_created_and_closed_leave_nothing(new_forge, agent_kind):
 # Agents
 
 def share_four_places(new_forge, agent):
-    gateway = new_forge(max_live_sessions=SLEEPERS, max_agents=PLACES)
+    gateway = new_forge(max_live_sessions=SLEEPERS, max_sessions_per_app=SLEEPERS, max_agents=PLACES)
     app = Talker(gateway)
     sessions = []
     for number in range(SLEEPERS):
@@ -199,7 +231,7 @@ def test_sleeping_is_no_end(new_forge):
 @pytest.mark.timeout(400)
 def test_more_sessions_than_places_talk_at_once(new_forge):
     """Turns wait for a place, sleepers are woken and put to sleep, all at the same time."""
-    gateway = new_forge(max_live_sessions=SLEEPERS, max_agents=PLACES)
+    gateway = new_forge(max_live_sessions=SLEEPERS, max_sessions_per_app=SLEEPERS, max_agents=PLACES)
     app = Talker(gateway)
     sessions = [app.session("demo") for _ in range(SLEEPERS)]
 
@@ -270,7 +302,7 @@ def test_an_agent_that_does_not_end_holds_its_place_until_it_is_gone(new_forge):
 
 
 def test_all_kinds_of_work_at_once_leave_nothing(new_forge, agent_kind):
-    gateway = new_forge(max_live_sessions=12, max_agents=3, cancel_grace_ms=200)
+    gateway = new_forge(max_live_sessions=12, max_sessions_per_app=12, max_agents=3, cancel_grace_ms=200)
     app = Talker(gateway)
     choice = random.Random(11)
     ways = [[{"text": "a"}], [{"exit": 1}], [{"signal": 9}], [{"flood": 500}],

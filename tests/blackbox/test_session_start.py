@@ -8,7 +8,7 @@ import pytest
 from agents import processes_below
 from gateway import wait_until
 from sessions import (BOTH_KINDS, FAKE_ACP, Session, Talker, assert_created, assert_no_process_left,
-                      assert_turn, new_forge, query, session_dirs, session_rows)
+                      assert_turn, held, new_forge, query, session_dirs, session_rows)
 from wire import Wire, bearer, with_body
 
 __all__ = ["new_forge"]  # fixtures
@@ -24,7 +24,7 @@ def late_agent(agent_kind):
         protocol = ""
         if agent_kind == "acpx":
             command, protocol = ["--agent", shlex.join(command)], 'protocol = "acpx"\n'
-        return f"[agents.late]\n{protocol}command = {json.dumps(command)}\n"
+        return f"[agents.late]\n{protocol}command = {json.dumps(command)}\n{held(agent_kind)}"
     return make
 
 

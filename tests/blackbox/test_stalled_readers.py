@@ -49,5 +49,5 @@ def test_a_drain_does_not_wait_its_grace_for_a_reader_who_does_not_read(new_forg
     begun = time.monotonic()
     assert gateway.stop() == 0
     assert time.monotonic() - begun < 30
-    assert kept_by_kernel(gateway, port) is None, "what nobody reads is dropped"
+    assert kept_by_kernel(gateway, port) is None, "what the caller does not read is dropped"
     stream.close()

@@ -619,9 +619,8 @@ def test_streams_end_with_their_token(forge, tmp_path, way):
     follower = tail(session)
     assert message_of(turn.expect()) == message_of(follower.expect()) == "x"
     way(forge, session)
-    begun = time.monotonic()
+    # Both streams end while the turn still waits for the gate: it is not the turn's end that ends them.
     heard = [event for stream in (turn, follower) for event in stream.rest()]
-    assert time.monotonic() - begun < 1 + SLACK_SECONDS
     gate.touch()
     assert not messages(heard)
     assert {event.name for event in heard} <= {"failed"}
@@ -733,10 +732,12 @@ def test_an_idle_stream_shows_that_it_lives(app):
     with tail(session) as stream:
         begun = time.monotonic()
         assert stream._more() and stream.text == b":\n\n"
-        assert time.monotonic() - begun < SLACK_SECONDS
+        first = time.monotonic()
         stream.text = b""
         assert stream._more() and stream.text == b":\n\n"
-        assert time.monotonic() - begun < 15 + SLACK_SECONDS
+        second = time.monotonic()
+        assert first - begun < second - first, "the first does not wait for the time between two"
+        assert second - begun < 15 + SLACK_SECONDS
 
 
 def test_other_apps_sessions_do_not_exist(app, forge):

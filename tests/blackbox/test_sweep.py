@@ -89,8 +89,8 @@ def test_expired_uploads_go_and_the_others_stay(gateway):
     assert rows_of(gateway) == {fresh}
     logged = wait_until(lambda: sweeps_logged(gateway), "the sweep is in the log")
     assert [line["files_deleted"] for line in logged] == [1]
-    with gateway.client() as client:
-        metrics = client.get("/metrics").text
+    with gateway.admin as admin:
+        metrics = admin.get("/metrics").text
     assert "\nclawdforge_swept_files_total 1\n" in metrics
 
 

@@ -12,8 +12,9 @@ from gateway import SLACK_SECONDS, wait_until
 from wire import Wire, bearer, request
 
 TOKEN = re.compile(r"cf_[A-Za-z0-9_-]{43}")
+POLICY_UNSAID = dict.fromkeys(["agents", "models", "permission_mode_max", "mcp", "mcp_urls"])
 LISTED_KEYS = {"name", "ip_cidrs", "event_format", "max_sessions", "max_runs", "created_at",
-               "last_used_at"}
+               "last_used_at", *POLICY_UNSAID}
 
 
 def listed(gateway):
@@ -36,6 +37,51 @@ def digest_column(ledger, token):
             if row[column] == digest.hexdigest():
                 return column, lambda text: hashlib.sha256(text.encode()).hexdigest()
     raise AssertionError("no column of tokens holds the token's SHA-256")
+
+
+# The audit
+
+def token_events(gateway, app):
+    with gateway.admin as admin:
+        events = admin.get("/admin/events", params={"app": app}).json()["events"]
+    assert all(event["session_id"] is None for event in events)
+    return [(event["event"], event["meta"]) for event in reversed(events)]
+
+
+def test_what_the_admin_does_to_a_token_is_in_the_audit_with_who_did_it(new_gateway):
+    gateway = new_gateway(env={"CLAWDFORGE_TRUSTED_PROXIES": "127.0.0.9",
+                               "CLAWDFORGE_ALLOW_CIDRS": "192.0.2.0/24"})
+    gateway.mint("noted")
+    with gateway.client(gateway.admin_token, source="127.0.0.9") as proxied:
+        far = {"X-Forwarded-For": "192.0.2.7"}
+        assert proxied.patch("/admin/tokens/noted", headers=far,
+                             json={"mcp": "named"}).status_code == 200
+        assert proxied.patch("/admin/tokens/noted", headers=far,
+                             json={"mcp": "all"}).status_code == 422
+        assert proxied.post("/admin/tokens/noted/rotate", headers=far).status_code == 200
+        assert proxied.delete("/admin/tokens/noted", headers=far).status_code == 200
+    assert token_events(gateway, "noted") == [
+        ("token_mint", {"by": "admin_token", "address": "127.0.0.1"}),
+        ("token_change", {"by": "admin_token", "address": "192.0.2.7"}),
+        ("token_rotate", {"by": "admin_token", "address": "192.0.2.7"}),
+        ("token_revoke", {"by": "admin_token", "address": "192.0.2.7"})]
+
+
+def test_what_was_refused_is_not_in_the_audit(gateway):
+    gateway.mint("once")
+    with gateway.admin as admin:
+        assert admin.post("/admin/tokens", json={"name": "once"}).status_code == 409
+        assert admin.post("/admin/tokens/absent/rotate").status_code == 404
+        assert admin.delete("/admin/tokens/absent").status_code == 404
+    assert [event for event, _ in token_events(gateway, "once")] == ["token_mint"]
+    assert token_events(gateway, "absent") == []
+
+
+def test_the_audit_of_a_token_survives_a_kill(gateway):
+    gateway.mint("kept")
+    gateway.kill()
+    gateway.start()
+    assert [event for event, _ in token_events(gateway, "kept")] == ["token_mint"]
 
 
 # Minting and listing
@@ -67,15 +113,19 @@ def test_the_list_is_sorted_and_shows_no_token(gateway):
     created = apps[1].pop("created_at")
     assert before <= created <= int(time.time())
     assert apps[1] == {"name": "b", "ip_cidrs": ["10.0.0.0/8"], "event_format": "simple",
-                       "max_sessions": 3, "max_runs": 4, "last_used_at": None}
+                       "max_sessions": 3, "max_runs": 4, "last_used_at": None, **POLICY_UNSAID}
     assert (apps[0]["event_format"], apps[0]["max_sessions"], apps[0]["max_runs"]) == (None,) * 3
 
 
 def test_whoami_tells_an_app_and_the_admin_apart(shared):
     token = shared.mint("asking", event_format="acp", max_runs=2, ip_cidrs=["127.0.0.0/8"])["token"]
-    assert shared.client(token).get("/whoami").json() == {
+    body = shared.client(token).get("/whoami").json()
+    assert "demo" in body.pop("agents")
+    assert body == {
         "ok": True, "kind": "app", "name": "asking", "ip_cidrs": ["127.0.0.0/8"],
-        "event_format": "acp", "max_sessions": None, "max_runs": 2}
+        "event_format": "acp", "max_sessions": None, "max_runs": 2, "models": None,
+        "permission_mode_max": "approve_all", "mcp": "none", "mcp_urls": None, "mcp_servers": [],
+        "agent_policies": {}}
     assert shared.admin.get("/whoami").json() == {"ok": True, "kind": "admin"}
 
 
@@ -161,7 +211,7 @@ def test_a_revoked_name_may_be_minted_again_with_another_token(gateway):
     assert (gateway.whoami(old), gateway.whoami(new)) == (401, 200)
 
 
-@pytest.mark.parametrize("name", ["nobody", "NOT-A-NAME", "x" * 65, "%20"])
+@pytest.mark.parametrize("name", ["absent", "NOT-A-NAME", "x" * 65, "%20"])
 def test_an_unknown_name_is_404(shared, name):
     assert_error(shared.admin.delete(f"/admin/tokens/{name}"), 404, "token_not_found")
     assert_error(shared.admin.post(f"/admin/tokens/{name}/rotate"), 404, "token_not_found")

@@ -93,7 +93,7 @@ def test_files_and_rows_that_have_lost_each_other_are_found(gateway):
     uploads[0].unlink()
     uploads[1].write_bytes(b"longer")
     (gateway.data_dir / "uploads" / ("0" * 64)).write_bytes(b"x")
-    (gateway.data_dir / "sessions" / "nobody").mkdir()
+    (gateway.data_dir / "sessions" / "unknown").mkdir()
     (gateway.data_dir / "runs" / "nothing").mkdir()
     assert findings(gateway) == ["file-row", "run-directory", "session-directory", "upload-file",
                                  "upload-size"]

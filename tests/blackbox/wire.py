@@ -112,7 +112,7 @@ class Wire:
 
 def request(line, *headers, body=b""):
     """Bytes of a request: request("GET /healthz", "X-Y: z"). Host comes by itself."""
-    fields = ["Host: gateway.test", *headers]
+    fields = ["Host: localhost", *headers]
     head = "\r\n".join([line + " HTTP/1.1", *fields, "", ""])
     return head.encode("latin-1") + body
 
@@ -129,7 +129,7 @@ GET_HEALTH = request("GET /healthz")
 
 
 def is_draining(gateway):
-    """Somebody who comes now is not let in, not answered, or told so."""
+    """A caller who comes now is not let in, not answered, or told so."""
     try:
         with Wire(gateway) as wire:
             answer = wire.ask(request("GET /readyz"))

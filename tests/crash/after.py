@@ -83,7 +83,7 @@ class Check:
             for app in worker.apps:
                 known.add(app.name)
                 self.app(app, app.name in listed)
-        self.hold(listed <= known, f"apps that nobody has made: {listed - known}")
+        self.hold(listed <= known, f"apps that the load has not made: {listed - known}")
 
     def app(self, app, is_listed):
         if app.is_revoke_unsure:
@@ -125,10 +125,10 @@ class Check:
         known = {session.id for session in app.sessions}
         strange = states.keys() - known
         self.hold(len(strange) <= app.lost_creates,
-                   f"{len(strange)} sessions of {app.name} that nobody knows, "
+                   f"{len(strange)} sessions of {app.name} that the load does not know, "
                    f"{app.lost_creates} were asked for without an answer")
         for session_id in strange:
-            # Made for whoever did not hear of it. From now on it is one like the others.
+            # Its caller was not answered before the kill. From now on it is one like the others.
             app.sessions.append(Session(session_id, app, states[session_id]["agent"], "unknown"))
             self.figures["sessions made, and not heard of"] += 1
         app.lost_creates = 0

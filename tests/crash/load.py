@@ -165,7 +165,7 @@ class Worker:
         self.note("run")
 
     def do_left_run(self):
-        """Whoever hangs up cancels the run; nobody knows its id."""
+        """A caller who hangs up cancels the run; its id was not told."""
         body = {"prompt": json.dumps({"children": ["plain", "daemon"], "sleep": 30})}
         pending = client.send(self.gateway, self.app().token, "POST /run", body)
         self.do_look()
@@ -195,7 +195,7 @@ class Worker:
         app = self.app()
         if mode is None and len(app.open_sessions()) >= self.sessions_max:
             return self.do_close()
-        # Through acpx nobody can be asked.
+        # acpx passes no question on.
         agent = agent or self.choice.choice([name for name in self.agents
                                              if mode is None or name != "acpx"])
         if mode is None:
@@ -320,7 +320,7 @@ class Worker:
         return stream, session.turns
 
     def read_stream(self, session, stream, index, last, on_event=None):
-        """To the closing event of turn `index`, from behind the event `last`. Gives that event;
+        """To the closing event of turn `index`, from the event after `last` on. Gives that event;
         none if `on_event` has had enough. Remembers where it broke off."""
         place = last
         try:
@@ -394,7 +394,7 @@ class Worker:
         return stream
 
     def do_asked_turn(self):
-        """The agent asks, and somebody else answers."""
+        """The agent asks, and another caller of the app answers."""
         session = self.session("ask")
         prompt = ("permission edit" if session.agent == "demo"
                   else '[{"permission": {"kind": "edit"}}]')

@@ -1,5 +1,5 @@
 """The gateway is killed at random instants of a mixed load, and started again on the same data:
-all that was answered is there, and nothing is left that nobody owns.
+all that was answered is there, and nothing is left without an owner.
 
 CRASH_ROUNDS says how often (20), CRASH_SEED by which seed. A life is a data directory with up to
 ten rounds; its seed gives all choices of the load and all instants of the kills. What the kernel
@@ -102,7 +102,7 @@ class Life:
             self.figures["agents killed"] += kill_one_agent(self.gateway, choice)
         elif kill_one_launcher(self.gateway, choice):
             self.figures["launchers killed"] += 1
-            # Before the gateway is killed as well: nobody could find them then.
+            # Before the gateway is killed as well: no later gateway could find them.
             self.wait_for(orphans, "that a killed launcher has left")
 
     def kill_a_start(self, choice):
@@ -119,7 +119,7 @@ class Life:
 
     def wait_for_orphans(self):
         """Nothing of an earlier process of the gateway lives on."""
-        self.wait_for(unowned, "that nobody owns")
+        self.wait_for(unowned, "without an owner")
 
     def wait_for(self, those, what):
         end = time.monotonic() + OWNERLESS_SECONDS_MAX * SLOWNESS

@@ -133,7 +133,7 @@ def play(gateway, workers):
         strays = {pid: strays.get(pid, time.monotonic()) for pid in unowned(gateway)}
         overdue = [pid for pid, seen in strays.items()
                    if time.monotonic() > seen + OWNERLESS_SECONDS_MAX]
-        workers[0].findings.check(not overdue, f"processes that nobody owns: {overdue}")
+        workers[0].findings.check(not overdue, f"processes without an owner: {overdue}")
         if time.monotonic() > next_kill:
             kill = choice.choice([kill_one_agent, kill_one_launcher])
             kills += kill(gateway, choice)

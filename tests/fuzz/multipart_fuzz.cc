@@ -36,7 +36,7 @@ class Told : public MultipartSink {
   std::string said_;
 };
 
-// What the body means, cut at `cut`, and behind it into pieces of `size`.
+// What the body means, cut at `cut`, and after it into pieces of `size`.
 std::string meaning(std::string_view body, std::size_t cut, std::size_t size) {
   Told sink;
   MultipartParser parser("b-");

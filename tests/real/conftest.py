@@ -1,10 +1,11 @@
 """The real program, the real Claude command line, and a stand-in for the model's API.
 
-CLAWDFORGE_REAL_CLAUDE names the command line; `./test real` installs it. The adapter that
-sessions need is installed beside it by the first test that asks for it. Every test has a
+CLAWDFORGE_REAL_CLAUDE names the command line; `./test real` installs it, and the other agents. The
+adapter that sessions need is installed by the first test that asks for it, if it is absent. Every test has a
 gateway, a home directory and a data directory of its own, and ends with nothing left.
 """
 import fcntl
+import json
 import os
 import pathlib
 import shutil
@@ -90,6 +91,13 @@ def adapter():
     return ADAPTER
 
 
+def installed(package, version):
+    """Why the package is not there in this version; empty: it is. `./test real` installs it."""
+    about = REAL / "node_modules" / package / "package.json"
+    found = json.loads(about.read_text())["version"] if about.exists() else None
+    return "" if found == version else f"{package} {version} is not installed (found: {found})"
+
+
 def processes_of(root, but=()):
     """Living processes that work below `root`, or were told of it: pid and command line."""
     root = str(root)
@@ -121,7 +129,7 @@ def processes_with(word):
     return found
 
 
-class House:
+class RealGateway:
     """One gateway with the real command line behind it, and one app that calls it."""
 
     def __init__(self, gateway, api):
@@ -213,7 +221,7 @@ def new_house(tmp_path, api):
         environment = {name: value for name, value in surroundings.items() if value is not None}
         gateway = Gateway(tmp_path / f"house-{number}", env=environment)
         made.append((gateway, may_hold_agents))
-        return House(gateway.start(), api)
+        return RealGateway(gateway.start(), api)
 
     yield make
     failures = []

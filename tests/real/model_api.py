@@ -1,4 +1,4 @@
-"""The loopback stand-in for the model's API (fake-anthropic.mjs), as tests use it."""
+"""The loopback stand-ins for the models' APIs (fake-*.mjs), as tests use them."""
 import json
 import pathlib
 import shutil
@@ -8,7 +8,7 @@ import httpx
 
 from gateway import wait_until
 
-PROGRAM = pathlib.Path(__file__).with_name("fake-anthropic.mjs")
+HERE = pathlib.Path(__file__).parent
 
 
 def scripted(prompt, *steps):
@@ -22,7 +22,8 @@ def tool(name, **arguments):
 
 
 class ModelApi:
-    def __init__(self, root):
+    def __init__(self, root, program="fake-anthropic.mjs"):
+        self.program = HERE / program
         self.root = pathlib.Path(root)
         self.dump = self.root / "requests"
 
@@ -30,7 +31,7 @@ class ModelApi:
         port_file = self.root / "port"
         with open(self.root / "stderr.log", "ab") as stderr:
             self.process = subprocess.Popen(
-                ["node", str(PROGRAM), "--port", "0", "--port-file", str(port_file),
+                ["node", str(self.program), "--port", "0", "--port-file", str(port_file),
                  "--dump", str(self.dump), "--quiet"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
         wait_until(lambda: port_file.exists() or self.process.poll() is not None,

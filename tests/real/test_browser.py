@@ -22,8 +22,8 @@ CUT_BYTES = 100_000  # of a stream, then it breaks
 RESULT_SECONDS_MAX = 120
 
 
-class Door(http.server.ThreadingHTTPServer):
-    """What stands before the gateway in one origin with the page: serves the page, passes all
+class PageProxy(http.server.ThreadingHTTPServer):
+    """A proxy in front of the gateway, in one origin with the page: serves the page, passes all
     else on, and breaks the first streams in the middle of an event."""
 
     daemon_threads = True
@@ -122,20 +122,20 @@ def test_a_browser_gets_the_whole_turn_across_broken_connections(browser, tmp_pa
     with session_gateway(tmp_path) as gateway:
         app = Talker(gateway)
         session = app.session()
-        door = Door(gateway, app.token)
+        proxy = PageProxy(gateway, app.token)
         prompt = json.dumps([{"count": EVENTS}])
         asked = {"how": how, "session": session.id, "token": app.token, "prompt": prompt}
-        url = f"{door.url}/page.html#{urllib.parse.quote(json.dumps(asked))}"
+        url = f"{proxy.url}/page.html#{urllib.parse.quote(json.dumps(asked))}"
         process = visit(browser, tmp_path, url)
         try:
             if how == "EventSource":  # which cannot ask for a turn
                 session.ask(prompt)
-            result = door.results.get(timeout=RESULT_SECONDS_MAX)
+            result = proxy.results.get(timeout=RESULT_SECONDS_MAX)
         finally:
             process.terminate()
             process.wait(timeout=30)
-            door.shutdown()
-            door.server_close()
+            proxy.shutdown()
+            proxy.server_close()
         assert result["error"] is None
         kept = journal(gateway, session)
         assert [(event["id"], event["event"]) for event in kept] == [
@@ -144,5 +144,5 @@ def test_a_browser_gets_the_whole_turn_across_broken_connections(browser, tmp_pa
             json.loads(event["data"]) for event in result["heard"]]
         assert len(kept) == EVENTS + 2 and kept[-1]["event"] == "done"
         assert result["connections"] == CUTS + 1
-        assert len(door.last_ids) == CUTS and door.last_ids == sorted(door.last_ids)
+        assert len(proxy.last_ids) == CUTS and proxy.last_ids == sorted(proxy.last_ids)
         wait_until(lambda: not session.state()["busy"], "the turn is over")

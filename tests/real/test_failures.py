@@ -67,7 +67,7 @@ def test_the_door_closes(house, trouble):
     assert second.status_code == first.status_code in (429, 503)
     assert second.json()["error"] == first.json()["error"]
     assert int(second.headers["Retry-After"]) > 0
-    assert house.api.calls() == calls  # nobody was asked
+    assert house.api.calls() == calls  # the model was not asked
 
 
 def test_not_logged_in(new_house):

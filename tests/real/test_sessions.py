@@ -206,7 +206,7 @@ def test_an_adapter_that_was_killed_is_started_again_and_remembers(parlour):
     assert body["resumed"] is True
     assert body["text"] == "you said: my fruit is a plum | what do you know?"
     assert body["turn_index"] == 2
-    # What is replayed of the past is no part of the turn.
+    # What is replayed of the past is not part of the turn.
     assert not updates(body, "user_message_chunk")
     request = parlour.api.requests()[-1]
     assert "haiku" in request["model"]
@@ -295,7 +295,7 @@ def test_the_model_is_chosen(parlour):
     assert "sonnet" in second["model"]
 
 
-def test_a_model_that_nobody_knows_is_refused(parlour):
+def test_an_unknown_model_is_refused(parlour):
     answer = parlour.client.post("/sessions", json={"model": "nonsense-9"})
     assert answer.status_code == 422, answer.text
     assert answer.json()["code"] == "unknown_model"

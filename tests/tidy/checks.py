@@ -1,5 +1,6 @@
 """Checks on the tree itself. Each takes the root of a tree and gives a list of findings."""
 import re
+import typing
 
 import yaml
 
@@ -20,10 +21,12 @@ MAIN_MAY_INCLUDE = {"base", "process/host", "agent/demo", "offline", "daemon", "
 # What the tests of a room use beyond what the room itself may: fixtures, and the real thing below.
 TESTS_MAY_INCLUDE = {
     "agent/demo": {"agent/claude"},
-    "api/core": {"api/admin", "api/native", "http/server", "agent/core", "ledger"},
-    "api/native": {"agent/core", "ledger"}, "api/shapes": {"transcript"},
+    "api/core": {"api/admin", "api/native", "http/server", "agent/core", "ledger", "sessions/live",
+                 "storage/disk", "storage/work", "uploads"},
+    "api/native": {"agent/core", "ledger", "sessions/live", "storage/disk", "storage/work"},
+    "api/shapes": {"transcript"},
     "client": {"http/server"}, "ledger/core": {"ledger"}, "ledger/sqlite": {"ledger"},
-    "ledger/rows": {"ledger"}, "offline": {"ledger"}, "quota": {"ledger"}, "runs": {"ledger"},
+    "ledger/rows": {"ledger"}, "offline": {"ledger"}, "quota": {"ledger"}, "runs": {"ledger", "storage/disk"},
     "sessions": {"agent/core", "ledger", "quota"}, "sessions/journal": {"ledger"},
     "uploads": {"ledger", "storage/disk"}}
 COMPILED_ALONE = {"launcher"}  # rooms whose sources are not compiled together
@@ -56,11 +59,34 @@ def without_fences(text):
 
 # Rooms
 
+class Row(typing.NamedTuple):
+    """What a room may include, and see through the headers that it includes: rooms and headers."""
+    rooms: set
+    headers: set
+    seen_rooms: set = frozenset()
+    seen_headers: set = frozenset()
+    never: set = frozenset()
+
+    def may_include(self, header):
+        return header.rpartition("/")[0] in self.rooms or header in self.headers
+
+    def may_see(self, header):
+        return (self.may_include(header) or header in self.seen_headers
+                or header.rpartition("/")[0] in self.seen_rooms)
+
+
+def named_in(cell, rooms):
+    """The rooms and the `headers` that a cell names; "of http only `http/x.h`" does not open http."""
+    words = set(re.findall(ROOM, re.sub(rf"of {ROOM} only|`[^`]*`", "", cell)))
+    named = rooms - words if "all" in words else words & rooms
+    return named, set(re.findall(rf"`({ROOM}/\w+\.h)`", cell))
+
+
 def room_table(text):
-    """From the table in docs/architecture.md: for each room the rooms and headers it may use."""
+    """From the table in docs/architecture.md: for each room its Row."""
     lines = text.splitlines()
-    heads = [i for i, line in enumerate(lines)
-             if re.fullmatch(r"\|\s*room\s*\|\s*may include\s*\|\s*never\s*\|", line.strip())]
+    heads = [i for i, line in enumerate(lines) if re.fullmatch(
+        r"\|\s*room\s*\|\s*may include\s*\|\s*sees as well\s*\|\s*never\s*\|", line.strip())]
     if len(heads) != 1:
         return {}
     rows = []
@@ -68,18 +94,14 @@ def room_table(text):
         if not line.startswith("|"):
             break
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        rows.append((re.findall(ROOM, cells[0]), cells[1]))
+        rows.append((re.findall(ROOM, cells[0]), (cells[1:] + ["", ""])[:3]))
     rooms = {room for names, _ in rows for room in names}
     table = {}
-    for names, cell in rows:
-        # "of ledger only `ledger/rows/ledger.h`" opens these headers and not the room.
-        headers = set(re.findall(rf"`({ROOM}/\w+\.h)`", cell))
-        words = set(re.findall(ROOM, re.sub(rf"of {ROOM} only|`[^`]*`", "", cell)))
-        allowed = words & rooms
-        if "all" in words:
-            allowed = rooms - allowed
+    for names, (may_include, sees, never) in rows:
+        allowed, headers = named_in(may_include, rooms)
         for name in names:
-            table[name] = (allowed | {name}, headers)
+            table[name] = Row(allowed | {name}, headers, *named_in(sees, rooms),
+                              named_in(never, rooms)[0])
     return table
 
 
@@ -91,7 +113,7 @@ def wrong_includes(root):
     page = root / "docs" / "architecture.md"
     table = room_table(page.read_text()) if page.exists() else {}
     if not table:
-        return ["docs/architecture.md has no single table | room | may include | never |"]
+        return ["docs/architecture.md has no single table | room | may include | sees as well | never |"]
     found = []
     for path in sources(root):
         room = room_of(root, path)
@@ -99,14 +121,14 @@ def wrong_includes(root):
         if room is not None and room not in table:
             found.append(f"{place}: the room {room} is not in the table of docs/architecture.md")
             continue
-        rooms, headers = table[room] if room else (MAIN_MAY_INCLUDE, set())
+        row = table[room] if room else Row(MAIN_MAY_INCLUDE, set())
         if is_test(place):  # may use the real thing behind an interface that it may see
-            rooms = rooms | {header.rpartition("/")[0] for header in headers}
-            rooms = rooms | TESTS_MAY_INCLUDE.get(room, set())
+            shown = {header.rpartition("/")[0] for header in row.headers}
+            row = Row(row.rooms | shown | TESTS_MAY_INCLUDE.get(room, set()), row.headers)
         for included in includes_of(path):
             if "/" not in included:
                 found.append(f'{place}: "{included}" does not name its room')
-            elif included.rpartition("/")[0] not in rooms and included not in headers:
+            elif not row.may_include(included):
                 found.append(f"{place}: may not include {included}")
     return found
 
@@ -123,32 +145,27 @@ def seen_through(start, includes):
     return shown_by
 
 
-def never_table(text):
-    """From the same table: for each room the rooms that its last cell rules out."""
-    rooms = set(room_table(text))
-    table = {}
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if len(cells) == 3 and set(re.findall(ROOM, cells[0])) & rooms:
-            for name in re.findall(ROOM, cells[0]):
-                table[name] = set(re.findall(ROOM, cells[2])) & rooms
-    return table
-
-
 def wrong_sights(root):
-    """What the table rules out for a room is not even seen through the headers it includes."""
+    """What a file sees, through all the headers that it includes, is in the row of its room; and
+    what the row lets it see besides what it may include is really seen."""
     page = root / "docs" / "architecture.md"
-    never = never_table(page.read_text()) if page.exists() else {}
+    table = room_table(page.read_text()) if page.exists() else {}
     includes = {path.relative_to(root / "src").as_posix(): includes_of(path)
                 for path in sources(root)}
-    found = []
+    found, seen = [], {room: set() for room in table}
     for place in includes:
-        forbidden = never.get(place.rpartition("/")[0], set())
-        if is_test(root / "src" / place):
+        room = place.rpartition("/")[0]
+        if room not in table or is_test(root / "src" / place):
             continue
         for header, shown_by in sorted(seen_through(place, includes).items()):
-            if header.rpartition("/")[0] in forbidden:
+            seen[room] |= {header, header.rpartition("/")[0]}
+            if not table[room].may_see(header):
                 found.append(f"src/{place}: sees {header} through {shown_by}")
+    for room, row in table.items():
+        found += [f"docs/architecture.md: {room} does not see {unseen} any more"
+                  for unseen in sorted((row.seen_rooms | row.seen_headers) - seen[room])]
+        found += [f"docs/architecture.md: the row of {room} both allows and rules out {both}"
+                  for both in sorted((row.rooms | row.seen_rooms) & row.never)]
     return found
 
 
@@ -273,6 +290,12 @@ def _outside_programs(path, room):
     return room not in ("cli", "config", "daemon", "offline", None)
 
 
+def _outside_storage(path, room):
+    """Programs of their own have no io thread: the host of acpx, the demo agent, the commands."""
+    return not is_test(path) and (room or "").split("/")[0] not in ("storage", "offline", "cli") \
+        and room not in ("ledger/sqlite", "process/host", "agent/demo")
+
+
 def _everywhere(path, room):
     return True
 
@@ -285,6 +308,7 @@ BANNED = [
     (r"\b(?:TODO|FIXME)\b(?!.*#\d+)", _everywhere, "give it an issue's number"),
     (r"\b(?:class|struct|using|enum|concept)\s+\w*(?:Manager|Helper|Utils?|Impl)\b", _everywhere,
      "a name that says nothing"),
+    (r"\bO_CREAT\b|\bofstream\b", _outside_storage, "files are made in storage, on the disk's thread"),
     (r"\bstd::cout\b", _outside_programs, "only cli and daemon print"),
     (r"(?<![.>\w])(?:v?fork|kill|killpg)\s*\(", _outside_process, "processes belong to process/"),
 ]
@@ -318,17 +342,17 @@ def retired(root):
 
 
 def retired_words(root):
-    """No source and no page has a word that the glossary has retired; the changes of the past,
-    which CHANGELOG and the decisions tell, are told in the words of their time."""
-    words = retired(root)
+    """No text of the project has a word that the glossary has retired, not even with a capital;
+    the changes of the past, which CHANGELOG and the decisions tell, keep the words of their time."""
+    words = [f"[{word[0].upper()}{word[0]}]{re.escape(word[1:])}" for word in retired(root)]
     if not words:
         return []
-    pattern = re.compile(r"(?<!\w)(?:" + "|".join(re.escape(word) for word in words) + r")(?!\w)")
-    pages = [page for page in documents(root) if page.name not in ("CHANGELOG.md", "glossary.md")
-             and page.parent.name != "adr"]
+    pattern = re.compile(r"(?<!\w)(?:" + "|".join(words) + r")(?!\w)")
+    places = [path for path in texts(root) if path.name not in ("CHANGELOG.md", "glossary.md")
+              and path.parent.name not in ("adr", "tidy")]
     found = []
-    for path in sources(root) + pages:
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+    for path in places:
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
             if word := pattern.search(line):
                 found.append(f"{path.relative_to(root)}:{number}: {word.group()} is retired: see "
                              "docs/glossary.md")
@@ -359,7 +383,7 @@ FOREIGN = re.compile(r"(?<![\w.-])/(?:work|root|farm)/"
 
 
 def foreign_places(root):
-    """Paths and hosts of the machine that somebody happened to work on."""
+    """Paths and hosts of the machine on which the project was written."""
     found = []
     for path in texts(root):
         if path == root / "tests" / "tidy" / "checks.py":

@@ -12,7 +12,6 @@ namespace clawdforge {
 AcpAgent::AcpAgent(std::unique_ptr<Child> child, AgentSetup setup)
     : setup_(std::move(setup)),
       pipe_(std::move(child), setup_),
-      line_shown_(setup_.gauges.line_bytes),
       early_shown_(setup_.gauges.early_bytes) {}
 
 void AcpAgent::send(std::string line) { pipe_.send(line.append("\n")); }
@@ -21,7 +20,7 @@ void AcpAgent::send(std::string line) { pipe_.send(line.append("\n")); }
 
 // False: nothing comes any more.
 Task<bool> AcpAgent::read_more() {
-  line_shown_.set(reader_.held_bytes());
+  pipe_.count_held(reader_.held_bytes());
   auto piece = co_await pipe_.read();
   if (!piece) {
     reader_.finish();
@@ -31,11 +30,18 @@ Task<bool> AcpAgent::read_more() {
   co_return true;
 }
 
-// None: more must be read.
+// None: more must be read, or read_large_line() called.
 std::optional<AcpMessage> AcpAgent::next_message() {
-  while (const auto line = reader_.next()) {
-    if (auto message = acp_message(*line)) return message;
-    if (line->find_first_not_of(" \t\r") != std::string_view::npos) ++skipped_lines_;
+  if (auto message = std::exchange(large_message_, std::nullopt)) return message;
+  while (large_line_.empty() && !is_nonsense_) {
+    const auto line = reader_.next();
+    if (!line) break;
+    if (line->size() >= kComputeBytesMin && setup_.compute != nullptr) {
+      large_line_ = reader_.extract(*line);
+      return std::nullopt;
+    }
+    const bool is_blank = line->find_first_not_of(" \t\r") == std::string_view::npos;
+    if (auto message = checked(acp_message(std::string(*line)), is_blank)) return message;
   }
   if (reader_.is_too_long() && !pipe_.has_trouble()) {
     pipe_.end_for(agent_failed("agent_line_too_long",
@@ -43,6 +49,38 @@ std::optional<AcpMessage> AcpAgent::next_message() {
                                            kAgentLineBytesMax / (1024 * 1024))));
   }
   return std::nullopt;
+}
+
+// The message, if it is one that may be used; what is none is counted.
+std::optional<AcpMessage> AcpAgent::checked(std::optional<AcpMessage> message, bool is_blank) {
+  if (message && check_id(*message)) return message;
+  if (!message && !is_blank) ++skipped_lines_;
+  return std::nullopt;
+}
+
+// Nothing else of the agent is read meanwhile, so messages stay in order.
+Task<bool> AcpAgent::read_large_line() {
+  if (large_line_.empty()) co_return false;
+  pipe_.count_held(reader_.held_bytes() + large_line_.size());
+  using Read = std::optional<AcpMessage>;
+  auto read = co_await setup_.compute->run(
+      Lane(setup_.app), std::exchange(large_line_, {}),
+      [](std::string& line) -> Result<Read> { return acp_message(std::move(line)); });
+  if (!read) {
+    if (!pipe_.has_trouble()) pipe_.end_for(std::move(read.error()));
+    co_return true;
+  }
+  large_message_ = checked(std::move(*read), false);
+  co_return true;
+}
+
+bool AcpAgent::check_id(const AcpMessage& message) {
+  if (message.kind != AcpKind::request || message.id.size() <= kAgentIdBytesMax) return true;
+  is_nonsense_ = true;
+  pipe_.end_for(agent_failed("agent_nonsense",
+                             fmt::format("{} asked a question with an id of more than {} bytes.",
+                                         setup_.spec.name, kAgentIdBytesMax)));
+  return false;
 }
 
 Task<AgentNews> AcpAgent::next() {
@@ -54,10 +92,10 @@ Task<AgentNews> AcpAgent::next() {
   while (news.events.empty() && !death_) {
     while (auto message = next_message()) take(std::move(*message), news.events);
     if (!news.events.empty()) break;
-    const bool has_more = co_await read_more();
-    if (has_more) continue;
+    if (co_await read_large_line()) continue;
+    if (co_await read_more()) continue;
     while (auto message = next_message()) take(std::move(*message), news.events);
-    if (!news.events.empty()) break;
+    if (!news.events.empty() || !large_line_.empty()) continue;
     death_ = co_await pipe_.cause_of_end();
   }
   if (news.events.empty()) news.death = death_;

@@ -1,7 +1,7 @@
 // AcpAgent is a SessionAgent that speaks the Agent Client Protocol, version 1: JSON-RPC,
 // one message a line, on the standard input and output of its process. Io thread only; it
-// outlives no Spawner, and its owner calls finish() before it dies. Whoever waits in open()
-// or next() does the reading.
+// outlives no Spawner, and its owner calls finish() before it dies. Nothing is read from
+// the agent except by a caller that waits in open() or next().
 #pragma once
 
 #include <cstdint>
@@ -53,9 +53,11 @@ class AcpAgent final : public SessionAgent {
   Task<Step> open_in_steps();
   Task<Step> initialize();
   Task<Step> load_or_begin();
-  Task<Step> begin_anew();
+  Task<Step> begin_another();
   // False: the agent has no such option, or does not take the value.
   Task<Chosen> choose(std::string category, std::string id, std::string value);
+  Task<Step> set_title();
+  std::string agent_mode() const;
   Task<Step> choose_mode();
   Task<Step> choose_model();
   Task<Step> choose_effort();
@@ -70,8 +72,13 @@ class AcpAgent final : public SessionAgent {
   // acp_agent.cc: reading, and what a message means.
   Task<bool> read_more();
   std::optional<AcpMessage> next_message();
+  // Reads a large line that next_message() has come upon. False: there is none.
+  Task<bool> read_large_line();
+  std::optional<AcpMessage> checked(std::optional<AcpMessage> message, bool is_blank);
   void take(AcpMessage message, std::vector<AgentEvent>& events);
   void take_question(PermissionRequest& question, const std::string& tool_call_id);
+  // False: the agent is ended, because we would have to keep and repeat too long an id.
+  bool check_id(const AcpMessage& message);
   void note_update(const AcpMessage& message);
   TurnEnd end_turn(const AcpMessage& message);
   void cancel_questions();
@@ -81,7 +88,9 @@ class AcpAgent final : public SessionAgent {
   const AgentSetup setup_;
   AgentPipe pipe_;
   LineReader reader_;
-  GaugeShare line_shown_;
+  bool is_nonsense_ = false;  // it has broken the protocol, and nothing of it counts any more
+  std::string large_line_;    // given to the compute worker next
+  std::optional<AcpMessage> large_message_;  // what the worker has read
   std::int64_t last_id_ = 0;
 
   Conversation conversation_;

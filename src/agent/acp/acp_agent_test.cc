@@ -109,7 +109,7 @@ on["session/resume"] = lambda m: reply(m, {})
   EXPECT_EQ(count(log(), "session/load"), 0U);
 }
 
-TEST_F(AcpAgentTest, BeginsAnewWhenTheConversationIsGone) {
+TEST_F(AcpAgentTest, BeginsAnotherConversationWhenItsOwnIsGone) {
   for (const std::string abilities :
        {R"({"loadSession": True})", R"({"sessionCapabilities": {"resume": {}}})", "{}"}) {
     start("abilities = " + abilities + R"py(
@@ -128,7 +128,7 @@ on["session/load"] = on["session/resume"] = lambda m: fault(m, -32002, "Resource
   }
 }
 
-TEST_F(AcpAgentTest, TellsThatNobodyIsLoggedIn) {
+TEST_F(AcpAgentTest, TellsThatTheOwnerIsNotLoggedIn) {
   for (const std::string method : {"initialize", "session/new", "session/resume"}) {
     start(R"py(abilities = {"sessionCapabilities": {"resume": {}}}
 on[")py" + method +
@@ -240,7 +240,7 @@ TEST_F(AcpAgentTest, TellsThatItsProgramIsNotThere) {
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, Errc::unavailable);
   EXPECT_EQ(opened.error().code, "agent_not_found");
-  EXPECT_EQ(opened.error().message, "Install it.");
+  EXPECT_THAT(opened.error().message, testing::StartsWith("Install it. If it is installed, "));
 }
 
 TEST_F(AcpAgentTest, SkipsAndCountsWhatIsNoMessage) {
@@ -458,6 +458,22 @@ TEST_F(AcpAgentTest, EndsAnAgentThatDoesNotRead) {
   EXPECT_EQ(gauges_.outbox_bytes->value(), 0);
 }
 
+// Its id would be kept while the question is open, and be sent back.
+TEST_F(AcpAgentTest, EndsAnAgentThatAsksWithAnEndlessId) {
+  start("on['session/prompt'] = lambda m: permission('i' * 2000)\n");
+  ASSERT_TRUE(open());
+  const Turn held = turn();
+  ASSERT_TRUE(held.death);
+  EXPECT_EQ(held.death->code, "agent_nonsense");
+  EXPECT_TRUE(held.events.empty());
+}
+
+TEST_F(AcpAgentTest, CleansAStopReason) {
+  start("on['session/prompt'] = lambda m: reply(m, {'stopReason': 'end\\0_turn'})\n");
+  ASSERT_TRUE(open());
+  EXPECT_EQ(turn().end.value().stop_reason, "end_turn");
+}
+
 TEST_F(AcpAgentTest, AnswersAQuestionTooManyAsCancelled) {
   start(R"py(
 def prompt(m):
@@ -514,7 +530,7 @@ TEST_F(AcpAgentTest, ReturnsSoonWhenItIsStopped) {
 
 Task<void> hear(AcpAgent* agent, std::optional<AgentNews>* news) { *news = co_await agent->next(); }
 
-TEST_F(AcpAgentTest, EndsPolitelyAlsoWhileSomebodyWaits) {
+TEST_F(AcpAgentTest, EndsPolitelyAlsoWhileAReaderWaits) {
   start(R"py(
 import atexit
 atexit.register(lambda: open("bye", "w"))

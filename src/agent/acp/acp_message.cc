@@ -6,6 +6,7 @@
 #include <boost/json/monotonic_resource.hpp>
 
 #include "agent/failure/masking.h"
+#include "base/text.h"
 #include "json/json_fields.h"
 #include "json/json_parse.h"
 #include "json/json_repair.h"
@@ -20,18 +21,30 @@ std::string string_in(const json::object& object, std::string_view key) {
   return std::string(text_in(object, key).value_or(""));
 }
 
+// For what is kept as long as the agent lives.
+std::string label_of(const json::object& object, std::string_view key) {
+  return std::string(cut_to(text_in(object, key).value_or(""), kAgentLabelBytesMax));
+}
+
+// A value that cannot be told to the agent as it is cannot be chosen.
+void append_value(std::vector<std::string>& values, const json::object& object) {
+  const auto value = text_in(object, "value");
+  if (!value || value->size() > kAgentLabelBytesMax) return;
+  if (values.size() < kAgentOptionValuesMax) values.emplace_back(*value);
+}
+
 // Either a flat list of values or groups of them.
 void append_values(std::vector<std::string>& values, const json::array& list) {
   for (const json::value& entry : list) {
     const json::object* object = entry.if_object();
     if (object == nullptr) continue;
-    if (const auto value = text_in(*object, "value")) values.emplace_back(*value);
+    append_value(values, *object);
     const json::array* group = array_in(*object, "options");
     if (group == nullptr) continue;
     for (const json::value& member : *group) {
       const json::object* inner = member.if_object();
       if (inner == nullptr) continue;
-      if (const auto value = text_in(*inner, "value")) values.emplace_back(*value);
+      append_value(values, *inner);
     }
   }
 }
@@ -41,11 +54,12 @@ std::vector<AcpOption> options_of(const json::object& result) {
   const json::array* list = array_in(result, "configOptions");
   if (list == nullptr) return options;
   for (const json::value& entry : *list) {
+    if (options.size() >= kAgentOptionsMax) break;
     const json::object* object = entry.if_object();
     if (object == nullptr) continue;
-    AcpOption option{.id = string_in(*object, "id"),
-                     .category = string_in(*object, "category"),
-                     .current = string_in(*object, "currentValue"),
+    AcpOption option{.id = label_of(*object, "id"),
+                     .category = label_of(*object, "category"),
+                     .current = label_of(*object, "currentValue"),
                      .values = {}};
     if (const json::array* values = array_in(*object, "options")) {
       append_values(option.values, *values);
@@ -55,7 +69,7 @@ std::vector<AcpOption> options_of(const json::object& result) {
   return options;
 }
 
-// A result that is no object is one without fields: some agents answer null.
+// A result that is not an object counts as one without fields: some agents answer null.
 AcpResult result_of(const json::value& value) {
   AcpResult result;
   const json::object* object = value.if_object();
@@ -67,13 +81,13 @@ AcpResult result_of(const json::value& value) {
     result.can_resume = sessions != nullptr && object_in(*sessions, "resume") != nullptr;
   }
   if (const json::object* agent = object_in(*object, "agentInfo")) {
-    result.agent_name = string_in(*agent, "name");
-    result.agent_version = string_in(*agent, "version");
+    result.agent_name = label_of(*agent, "name");
+    result.agent_version = label_of(*agent, "version");
   }
   result.session_id = string_in(*object, "sessionId");
   result.options = options_of(*object);
   if (const json::object* modes = object_in(*object, "modes")) {
-    result.mode = string_in(*modes, "currentModeId");
+    result.mode = label_of(*modes, "currentModeId");
   }
   return result;
 }
@@ -108,7 +122,7 @@ struct Reading {
   }
   void operator()(const AgentStop& stop) const {
     if (!message.result) return;
-    message.result->stop_reason = stop.stop_reason;
+    message.result->stop_reason = clean_text(stop.stop_reason);
     message.result->usage = stop.usage;
   }
   void operator()(const auto&) const {}
@@ -124,7 +138,7 @@ void read_object(const json::object& object, AcpMessage& message) {
   }
   const json::value* result = object.if_contains("result");
   const json::value* error = object.if_contains("error");
-  if (id == nullptr) message.id = "null";  // whoever answers so cannot tell to what
+  if (id == nullptr) message.id = "null";  // the agent could not tell what it answers
   if (error != nullptr && !error->is_null()) {
     message.kind = AcpKind::response;
     message.error = error_of(*error);
@@ -151,12 +165,14 @@ bool read_json(AcpMessage& message) {
 
 }  // namespace
 
-std::optional<AcpMessage> acp_message(std::string_view line) {
+std::optional<AcpMessage> acp_message(std::string line) {
   constexpr std::string_view kBlanks = " \t\r";
   const std::size_t begin = line.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos || line[begin] != '{') return std::nullopt;
+  if (begin == std::string::npos || line[begin] != '{') return std::nullopt;
   AcpMessage message;
-  message.json = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
+  line.resize(line.find_last_not_of(kBlanks) + 1);
+  line.erase(0, begin);
+  message.json = std::move(line);
   std::ranges::replace(message.json, '\r', ' ');
   if (read_json(message)) return message;
   std::string repaired = valid_utf8(message.json);

@@ -13,6 +13,13 @@
 
 namespace clawdforge {
 
+// An id that we have to give back: the agent's name for the conversation, or for a question. An
+// agent with a longer one is ended: 502 agent_nonsense.
+inline constexpr std::size_t kAgentIdBytesMax = 1024;
+// Settings of a conversation, and values of one; the others are not known.
+inline constexpr std::size_t kAgentOptionsMax = 64;
+inline constexpr std::size_t kAgentOptionValuesMax = 1024;
+
 // A setting of the conversation, from a list of values.
 struct AcpOption {
   std::string id;
@@ -32,13 +39,14 @@ struct AcpResult {
   // session/new, session/load, session/resume, session/set_config_option
   std::string session_id;
   std::vector<AcpOption> options;
-  std::string mode;  // where modes are no option
+  std::string mode;  // of an agent that has modes, but not as an option
   // session/prompt
   std::string stop_reason;
   std::optional<Usage> usage;
 };
 
 inline constexpr std::int64_t kAcpNotLoggedIn = -32000;
+inline constexpr std::int64_t kAcpUnknownMethod = -32601;
 inline constexpr std::int64_t kAcpCancelled = -32800;
 inline constexpr std::int64_t kAcpNotFound = -32002;
 
@@ -67,8 +75,8 @@ struct AcpMessage {
   std::optional<PermissionRequest> question;  // of session/request_permission
 };
 
-// None: the line is no JSON object. Bytes that are no UTF-8 and half characters become
+// None: the line is not a JSON object. Bytes that are not UTF-8 and half characters become
 // U+FFFD, carriage returns blanks.
-std::optional<AcpMessage> acp_message(std::string_view line);
+std::optional<AcpMessage> acp_message(std::string line);
 
 }  // namespace clawdforge

@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 
 AcpMessage read(std::string_view line) {
-  auto message = acp_message(line);
+  auto message = acp_message(std::string(line));
   EXPECT_TRUE(message) << line;
   return message.value_or(AcpMessage{});
 }
@@ -66,7 +66,7 @@ TEST(AcpMessage, RefusesWhatIsNoObject) {
   }
 }
 
-TEST(AcpMessage, RefusesDepthThatNobodyNeeds) {
+TEST(AcpMessage, RefusesMoreDepthThanAnyAgentNeeds) {
   const auto nested = [](std::size_t depth) {
     return R"({"a":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
   };

@@ -14,6 +14,16 @@ namespace {
 // What Claude's adapter calls the mode in which it asks before it acts.
 constexpr std::string_view kAskingMode = "default";
 
+// The ledger keeps this id, and the agent must know it again as it is: it cannot be cut.
+std::optional<Failure> nonsense_in_id(std::string_view id, const AgentSpec& spec) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  if (id.size() <= kAgentIdBytesMax && std::ranges::none_of(id, is_control)) return std::nullopt;
+  return agent_failed("agent_nonsense",
+                      fmt::format("{} gave its conversation an id of more than {} bytes, or one "
+                                  "with control characters.",
+                                  spec.name, kAgentIdBytesMax));
+}
+
 }  // namespace
 
 Task<Opening> AcpAgent::open(Conversation conversation) {
@@ -45,6 +55,7 @@ Task<AcpAgent::Answer> AcpAgent::ask(std::string method, std::string params) {
       }
       take_early(std::move(*message));
     }
+    if (co_await read_large_line()) continue;
     if (!has_more) break;
     has_more = co_await read_more();
   }
@@ -59,8 +70,8 @@ Task<AcpAgent::Answered> AcpAgent::ask_well(std::string method, std::string para
   co_return std::move(answer->result).value_or(AcpResult{});
 }
 
-// Until the conversation is there, what an agent says is history, or about nothing. Nobody
-// can be asked yet.
+// Until the conversation is open, what an agent says is replayed history or belongs to no turn.
+// There is no turn yet whose caller could answer a question, so questions are cancelled.
 void AcpAgent::take_early(AcpMessage message) {
   if (message.question) {
     send(permission_answer(message.id, std::nullopt));
@@ -111,10 +122,10 @@ Task<AcpAgent::Step> AcpAgent::load_or_begin() {
   if (!params) {
     co_return Failure{.kind = Errc::invalid,
                       .code = "invalid_mcp_servers",
-                      .message = "The MCP servers are no list."};
+                      .message = "The MCP servers are not a list."};
   }
   if (id.empty() || !(abilities_.can_resume || abilities_.can_load)) {
-    co_return co_await begin_anew();
+    co_return co_await begin_another();
   }
   auto answer =
       co_await ask(abilities_.can_resume ? "session/resume" : "session/load", std::move(*params));
@@ -122,9 +133,10 @@ Task<AcpAgent::Step> AcpAgent::load_or_begin() {
   const std::optional<AcpError>& error = answer->error;
   if (error && error->code == kAcpNotLoggedIn) co_return failure_of_error(*error);
   if (error) {
-    co_return co_await begin_anew();
+    co_return co_await begin_another();
   }
   const AcpResult result = std::move(answer->result).value_or(AcpResult{});
+  if (auto nonsense = nonsense_in_id(result.session_id, setup_.spec)) co_return nonsense;
   conversation_.agent_session_id = result.session_id.empty() ? id : result.session_id;
   options_ = result.options;
   mode_ = result.mode;
@@ -134,7 +146,7 @@ Task<AcpAgent::Step> AcpAgent::load_or_begin() {
   co_return std::nullopt;
 }
 
-Task<AcpAgent::Step> AcpAgent::begin_anew() {
+Task<AcpAgent::Step> AcpAgent::begin_another() {
   auto params = session_params(conversation_, dialect_, {});
   auto answer = co_await ask_well("session/new", params.value_or("{}"));
   if (!answer) co_return std::move(answer.error());
@@ -142,10 +154,23 @@ Task<AcpAgent::Step> AcpAgent::begin_anew() {
     co_return agent_failed("agent_nonsense",
                            fmt::format("{} began a conversation without an id.", setup_.spec.name));
   }
+  if (auto nonsense = nonsense_in_id(answer->session_id, setup_.spec)) co_return nonsense;
   conversation_.agent_session_id = answer->session_id;
   options_ = std::move(answer->options);
   mode_ = std::move(answer->mode);
   owes_system_ = has_system_to_say();
+  if (!setup_.spec.takes_title) co_return std::nullopt;
+  co_return co_await set_title();
+}
+
+// The adapter for Codex asks a model for a title, at the owner's cost, in a second conversation
+// that the session's mode does not reach. It does not where there is a title.
+Task<AcpAgent::Step> AcpAgent::set_title() {
+  auto answer = co_await ask("session/set_title", set_title_params(conversation_.agent_session_id));
+  if (!answer) co_return std::move(answer.error());
+  const std::optional<AcpError>& error = answer->error;
+  // An older adapter makes no titles.
+  if (error && error->code != kAcpUnknownMethod) co_return failure_of_error(*error);
   co_return std::nullopt;
 }
 
@@ -174,24 +199,38 @@ Task<AcpAgent::Chosen> AcpAgent::choose(std::string category, std::string id, st
   co_return option == nullptr || option->current == value || may_differ;
 }
 
+// The mode of the agent's own that belongs to the session's permission mode. Empty: none does.
 // The owner's settings, and a conversation that is loaded, can bring a mode in which the
-// adapter for Claude does not ask at all: then nobody would answer by the session's mode.
+// adapter for Claude does not ask at all: then the session's permission mode would have no effect.
+std::string AcpAgent::agent_mode() const {
+  const auto switches = setup_.spec.modes.find(conversation_.permission_mode);
+  if (switches != setup_.spec.modes.end() && !switches->second.agent_mode.empty()) {
+    return switches->second.agent_mode;
+  }
+  const bool is_told = !mode_.empty() || option_of("mode", "mode") != nullptr;
+  const bool must_ask = dialect_.is_claude && !dialect_.owner_settings && is_told;
+  return std::string(must_ask ? kAskingMode : "");
+}
+
 Task<AcpAgent::Step> AcpAgent::choose_mode() {
-  if (!dialect_.is_claude || dialect_.owner_settings) co_return std::nullopt;
+  const std::string wanted = agent_mode();
   const AcpOption* option = option_of("mode", "mode");
-  const std::string& now = option != nullptr ? option->current : mode_;
-  if (now.empty() || now == kAskingMode) co_return std::nullopt;
+  if (wanted.empty() || wanted == (option != nullptr ? option->current : mode_)) {
+    co_return std::nullopt;
+  }
   if (option == nullptr) {
     auto answer = co_await ask_well("session/set_mode",
-                                    set_mode_params(conversation_.agent_session_id, kAskingMode));
+                                    set_mode_params(conversation_.agent_session_id, wanted));
     if (!answer) co_return std::move(answer.error());
     co_return std::nullopt;
   }
-  auto chosen = co_await choose("mode", "mode", std::string(kAskingMode));
+  auto chosen = co_await choose("mode", "mode", wanted);
   if (!chosen) co_return std::move(chosen.error());
   if (*chosen) co_return std::nullopt;
   co_return agent_failed("agent_error",
-                         fmt::format("{} does not ask before it acts.", setup_.spec.name));
+                         fmt::format("{} does not take its mode {}, which the session's permission "
+                                     "mode needs.",
+                                     setup_.spec.name, wanted));
 }
 
 // Also when the agent says that it is so already: the adapter for Claude tells what the

@@ -197,6 +197,63 @@ on["session/set_config_option"] = choose_loudly
   EXPECT_EQ(shown, bytes);
 }
 
+AgentSetup setup_with_mode(const std::string& agent_mode) {
+  AgentSetup setup;
+  setup.spec.modes[PermissionMode::approve_reads].agent_mode = agent_mode;
+  return setup;
+}
+
+TEST_F(AcpOpenTest, PutsTheAgentIntoTheModeThatThePermissionModeNeeds) {
+  start(R"py(
+on["session/set_mode"] = lambda m: reply(m, {})
+)py",
+        setup_with_mode("read-only"));
+  ASSERT_TRUE(open());
+  EXPECT_THAT(log(), HasSubstr(R"("modeId":"read-only")"));
+
+  start(R"py(
+more = {"configOptions": [{"id": "mode", "category": "mode", "type": "select",
+                           "currentValue": "full", "options": [{"value": "read-only"}]}]}
+on["session/set_config_option"] = lambda m: reply(m, more)
+)py",
+        setup_with_mode("read-only"));
+  const auto refused = open();  // it stays in its mode
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "agent_error");
+  EXPECT_THAT(refused.error().message, HasSubstr("read-only"));
+}
+
+TEST_F(AcpOpenTest, AnAgentThatDoesNotTakeTheModeIsNotUsed) {
+  start(R"py(
+on["session/set_mode"] = lambda m: fault(m, -32602, "no such mode")
+)py",
+        setup_with_mode("read-only"));
+  EXPECT_FALSE(open());
+}
+
+TEST_F(AcpOpenTest, GivesANewConversationATitleWhereTheAgentTakesOne) {
+  AgentSetup setup;
+  setup.spec.takes_title = true;
+  start(R"py(
+on["session/set_title"] = lambda m: reply(m, {})
+)py",
+        setup);
+  ASSERT_TRUE(open());
+  EXPECT_THAT(log(), HasSubstr(R"("title":"clawdforge session")"));
+
+  start(R"py(
+on["session/set_title"] = lambda m: fault(m, -32601, "Method not found")
+)py",
+        setup);
+  EXPECT_TRUE(open()) << "an older adapter makes no titles";
+
+  start(R"py(
+on["session/set_title"] = lambda m: fault(m, -32603, "broken")
+)py",
+        setup);
+  EXPECT_FALSE(open());
+}
+
 TEST(AcpFailure, TellsTheKindsOfErrorApart) {
   struct Case {
     AcpError error;
@@ -245,6 +302,27 @@ TEST(AcpFailure, TellsTheKindsOfErrorApart) {
   }
   const AcpError limit{-32603, "Claude AI usage limit reached|1759401000", "rate_limit"};
   EXPECT_EQ(failure_of(limit, spec, 1759400000, {}).retry_after.count(), 1000);
+}
+
+// The ledger would keep it, and it could not be cut without being another id.
+TEST_F(AcpOpenTest, TakesNoEndlessIdOfAConversation) {
+  for (const char* id : {"'i' * 2000", "'a\\0b'"}) {
+    start(std::string("on['session/new'] = lambda m: reply(m, {'sessionId': ") + id + "})\n");
+    const auto opened = open();
+    ASSERT_FALSE(opened) << id;
+    EXPECT_EQ(opened.error().code, "agent_nonsense") << id;
+  }
+}
+
+// They are kept for as long as the agent lives.
+TEST_F(AcpOpenTest, KeepsNoEndlessListOfOptions) {
+  start(R"py(
+more = {"configOptions": [{"id": "o%d" % i, "options": []} for i in range(100)] +
+                         [{"id": "model", "currentValue": "m1", "options": [{"value": "m1"}]}]}
+)py");
+  Conversation conversation;
+  conversation.model = "m1";
+  EXPECT_EQ(open(std::move(conversation)).error().code, "model_not_supported");
 }
 
 }  // namespace

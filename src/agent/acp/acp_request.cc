@@ -12,7 +12,7 @@
 namespace clawdforge {
 namespace {
 
-// Without a title the adapter for Claude asks the model for one, at the owner's cost.
+// Without a title the adapters for Claude and Codex ask the model for one, at the owner's cost.
 constexpr std::string_view kTitle = "clawdforge session";
 
 constexpr std::string_view kAskAlways =
@@ -28,7 +28,7 @@ std::optional<std::string> one_line_of(const std::string& mcp_servers) {
 
 // The adapter for Claude adds the owner's MCP servers, asks for a guess at the next prompt
 // after every turn, and takes a prompt that begins with a slash for a command, unless it is
-// told not to. It does not ask before it only reads: where all is denied, it has to.
+// told not to. It does not ask before it only reads: where all is denied or asked, it has to.
 std::string meta_of(const Conversation& conversation, const AcpDialect& dialect) {
   std::string meta = "{";
   if (dialect.takes_system && !conversation.system.empty()) {
@@ -39,7 +39,9 @@ std::string meta_of(const Conversation& conversation, const AcpDialect& dialect)
   if (dialect.is_claude) {
     if (meta.back() != '{') meta += ',';
     meta += R"("claudeCode":{"options":{"promptSuggestions":false,"verbatimPrompts":true)";
-    if (conversation.permission_mode == PermissionMode::deny_all) meta += kAskAlways;
+    const bool asks_always = conversation.permission_mode == PermissionMode::deny_all ||
+                             conversation.permission_mode == PermissionMode::ask;
+    if (asks_always) meta += kAskAlways;
     if (!dialect.owner_settings) meta += R"(,"settingSources":[],"strictMcpConfig":true)";
     append_member(meta, "title", kTitle);
     meta += "}}";
@@ -117,6 +119,13 @@ std::string set_mode_params(std::string_view session_id, std::string_view mode) 
   std::string params = "{";
   append_member(params, "sessionId", session_id);
   append_member(params, "modeId", mode);
+  return params + "}";
+}
+
+std::string set_title_params(std::string_view session_id) {
+  std::string params = "{";
+  append_member(params, "sessionId", session_id);
+  append_member(params, "title", kTitle);
   return params + "}";
 }
 

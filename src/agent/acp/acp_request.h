@@ -28,7 +28,7 @@ struct AcpDialect {
   bool owner_settings = false;
 };
 // Of session/new; with `session_id`, of session/load and session/resume, which must be
-// told everything again. None: the MCP servers are no JSON array.
+// told everything again. None: the MCP servers are not a JSON array.
 std::optional<std::string> session_params(const Conversation& conversation,
                                           const AcpDialect& dialect, std::string_view session_id);
 
@@ -38,6 +38,7 @@ std::string cancel_params(std::string_view session_id);
 std::string set_option_params(std::string_view session_id, std::string_view option_id,
                               std::string_view value);
 std::string set_mode_params(std::string_view session_id, std::string_view mode);
+std::string set_title_params(std::string_view session_id);
 
 // The answer to a permission question whose id is the JSON text `id`. None: cancelled.
 std::string permission_answer(std::string_view id, const std::optional<std::string>& option_id);

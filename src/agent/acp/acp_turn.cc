@@ -33,7 +33,7 @@ std::optional<double> TurnCost::take() {
   if (!told_) return std::nullopt;
   const double told = *told_;
   told_.reset();
-  // One that has begun to count anew tells less than before.
+  // An agent that has begun to count from zero again tells less than before.
   const double before = told < counted_ ? 0 : counted_;
   counted_ = told;
   return told - before;

@@ -11,10 +11,7 @@
 namespace clawdforge {
 
 AcpxAgent::AcpxAgent(std::unique_ptr<Child> host, AgentSetup setup, std::string program)
-    : setup_(std::move(setup)),
-      program_(std::move(program)),
-      pipe_(std::move(host), setup_),
-      line_shown_(setup_.gauges.line_bytes) {}
+    : setup_(std::move(setup)), program_(std::move(program)), pipe_(std::move(host), setup_) {}
 
 std::uint32_t AcpxAgent::start(Verb verb, HostOrder order) {
   const std::uint32_t number = ++last_operation_;
@@ -29,14 +26,16 @@ std::uint32_t AcpxAgent::start(Verb verb, HostOrder order) {
 Task<bool> AcpxAgent::read_more() {
   std::size_t held = frames_.held_bytes();
   for (const auto& [number, operation] : operations_) held += operation.lines.held_bytes();
-  line_shown_.set(held);
+  pipe_.count_held(held);
   const auto piece = co_await pipe_.read();
   if (piece) frames_.feed(*piece);
   co_return piece.has_value();
 }
 
 void AcpxAgent::take_frames(AgentNews& news) {
-  while (auto frame = frames_.next()) {
+  while (!large_) {
+    auto frame = frames_.next();
+    if (!frame) break;
     const auto found = operations_.find(frame->operation);
     if (found == operations_.end()) continue;
     Operation& operation = found->second;
@@ -46,8 +45,11 @@ void AcpxAgent::take_frames(AgentNews& news) {
     } else if (frame->kind == HostFrameKind::ended) {
       operation.lines.finish();
       take_lines(frame->operation, operation, news);
-      operation.status = decode_end(frame->bytes);
-      note_end(frame->operation, operation);
+      if (large_) {
+        large_->end = std::move(frame->bytes);
+      } else {
+        take_end(frame->operation, operation, frame->bytes);
+      }
     }
   }
   if (frames_.is_broken()) {
@@ -57,9 +59,18 @@ void AcpxAgent::take_frames(AgentNews& news) {
 }
 
 void AcpxAgent::take_lines(std::uint32_t number, Operation& operation, AgentNews& news) {
-  while (const auto line = operation.lines.next()) {
+  while (const auto line = is_nonsense_ ? std::nullopt : operation.lines.next()) {
+    const bool is_large = line->size() >= kComputeBytesMin && setup_.compute != nullptr;
+    if (is_large && operation.verb == Verb::prompt) {
+      large_ = LargeLine{.number = number, .line = operation.lines.extract(*line), .end = {}};
+      return;
+    }
     if (operation.verb == Verb::prompt) {
-      take_traffic(number, operation, *line, news);
+      const bool is_blank = line->find_first_not_of(" \t\r") == line->npos;
+      auto heard = operation.traffic.take(*line);
+      if (!is_blank) take_traffic(number, operation, std::move(heard), news);
+    } else if (is_large) {
+      continue;  // not an answer of acpx
     } else if (auto answer = acpx_answer(*line)) {
       operation.answer = std::move(answer);
     }
@@ -71,15 +82,55 @@ void AcpxAgent::take_lines(std::uint32_t number, Operation& operation, AgentNews
   }
 }
 
-void AcpxAgent::take_traffic(std::uint32_t number, Operation& operation, std::string_view line,
+void AcpxAgent::take_end(std::uint32_t number, Operation& operation, std::string_view end) {
+  operation.status = decode_end(end);
+  note_end(number, operation);
+}
+
+// Nothing else is taken meanwhile, so messages stay in order.
+Task<bool> AcpxAgent::take_large_line(AgentNews* news) {
+  auto taken = std::exchange(large_, std::nullopt);
+  if (!taken) co_return false;
+  LargeLine large = std::move(*taken);
+  const auto found = operations_.find(large.number);
+  if (found == operations_.end()) co_return true;
+  Operation& operation = found->second;
+  using Read = std::pair<AcpxTraffic, AcpxTraffic::Heard>;
+  auto read = co_await setup_.compute->run(
+      Lane(setup_.app), std::move(large.line),
+      [traffic = std::move(operation.traffic)](std::string& line) mutable -> Result<Read> {
+        auto heard = traffic.take(line);
+        return Read(std::move(traffic), std::move(heard));
+      });
+  if (!read) {
+    if (!pipe_.has_trouble()) pipe_.end_for(std::move(read.error()));
+    co_return true;
+  }
+  operation.traffic = std::move(read->first);
+  take_traffic(large.number, operation, std::move(read->second), *news);
+  take_lines(large.number, operation, *news);
+  if (large_) {
+    large_->end = std::move(large.end);
+  } else if (large.end) {
+    take_end(large.number, operation, *large.end);
+  }
+  co_return true;
+}
+
+void AcpxAgent::take_traffic(std::uint32_t number, Operation& operation, AcpxTraffic::Heard heard,
                              AgentNews& news) {
   using Kind = AcpxTraffic::Kind;
-  auto heard = operation.traffic.take(line);
   switch (heard.kind) {
     case Kind::nothing:
       break;
     case Kind::no_object:
-      if (line.find_first_not_of(" \t\r") != line.npos) ++news.skipped_lines;
+      ++news.skipped_lines;
+      break;
+    case Kind::bad_id:
+      is_nonsense_ = true;
+      pipe_.end_for(
+          agent_failed("agent_nonsense", fmt::format("{} asked with an id of more than {} bytes.",
+                                                     setup_.spec.name, kAgentIdBytesMax)));
       break;
     case Kind::fault:
       operation.fault = std::move(heard.fault);
@@ -139,7 +190,7 @@ void AcpxAgent::end_turn(Operation& operation, AcpMessage message, AgentNews& ne
 }
 
 // The exit code says nothing about a turn that has had its end: a good one may come with
-// any. Without that end the process tells why, and what it has left behind is not trusted
+// any. Without that end the process tells why, and what it has left is not trusted
 // with another turn.
 void AcpxAgent::note_end(std::uint32_t number, Operation& operation) {
   if (operation.verb == Verb::control) {
@@ -155,7 +206,7 @@ void AcpxAgent::note_end(std::uint32_t number, Operation& operation) {
   if (!operation.is_over && number == turn_) {
     pipe_.end_for(operation.fault
                       ? failure_of(*operation.fault, setup_.spec, setup_.now(), setup_.secrets)
-                      : failure_of_acpx(setup_.spec, *operation.status));
+                      : failure_of_acpx(setup_.spec, *operation.status, pipe_.error_tail()));
   }
   operations_.erase(number);
 }
@@ -163,7 +214,7 @@ void AcpxAgent::note_end(std::uint32_t number, Operation& operation) {
 Task<AgentNews> AcpxAgent::next() {
   AgentNews news;
   if (is_finishing_) {  // which reads by itself
-    if (!death_) death_ = failure_of_end(setup_.spec, std::nullopt);
+    if (!death_) death_ = failure_of_end(setup_.spec, std::nullopt, {});
     news.death = death_;
     co_return news;
   }
@@ -171,6 +222,7 @@ Task<AgentNews> AcpxAgent::next() {
   while (news.events.empty() && !news.is_resumed && !death_) {
     take_frames(news);
     if (!news.events.empty() || news.is_resumed) break;
+    if (co_await take_large_line(&news)) continue;
     const bool has_more = co_await read_more();
     if (has_more) continue;
     death_ = co_await pipe_.cause_of_end();

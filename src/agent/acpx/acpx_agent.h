@@ -73,8 +73,11 @@ class AcpxAgent final : public SessionAgent {
   Task<bool> read_more();
   void take_frames(AgentNews& news);
   void take_lines(std::uint32_t number, Operation& operation, AgentNews& news);
-  void take_traffic(std::uint32_t number, Operation& operation, std::string_view line,
+  // Goes on where take_frames() has come upon a large line. False: it has not.
+  Task<bool> take_large_line(AgentNews* news);
+  void take_traffic(std::uint32_t number, Operation& operation, AcpxTraffic::Heard heard,
                     AgentNews& news);
+  void take_end(std::uint32_t number, Operation& operation, std::string_view end);
   void note_end(std::uint32_t number, Operation& operation);
   void note_event(AcpMessage message, bool is_late, AgentNews& news);
   void end_turn(Operation& operation, AcpMessage message, AgentNews& news);
@@ -91,14 +94,21 @@ class AcpxAgent final : public SessionAgent {
   bool has_talked_ = false;  // the agent knows something that it could forget
 
   HostFrameReader frames_;
-  GaugeShare line_shown_;
+  // A large line, which the compute worker reads before anything else is taken.
+  struct LargeLine {
+    std::uint32_t number = 0;
+    std::string line;
+    std::optional<std::string> end;  // the process has ended after it
+  };
+  std::optional<LargeLine> large_;
+  bool is_nonsense_ = false;  // the agent has broken the protocol: nothing of it counts any more
   std::map<std::uint32_t, Operation> operations_;
   std::uint32_t last_operation_ = 0;
   std::uint32_t turn_ = 0;  // the prompt whose turn is under way; zero: none
   bool is_asked_ = false;   // and it has reached the agent
   bool is_cancelled_ = false;
   int cancels_ = 0;
-  std::string session_id_;  // the agent's own; it changes when the agent begins anew
+  std::string session_id_;  // the agent's own; changes with a new conversation
   TurnCost cost_;
 
   std::optional<Timer> close_limit_;  // while acpx closes its session

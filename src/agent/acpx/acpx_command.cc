@@ -17,8 +17,8 @@ void append(Words& words, Words more) {
                std::make_move_iterator(more.end()));
 }
 
-// It asks nobody: without a terminal it would deny what it has no rule for, and it says so
-// by the exit code alone. Where somebody should be asked, all is denied.
+// acpx passes no question on: without a terminal it denies what it has no rule for, and says so
+// by the exit code alone. So in the mode `ask` everything is denied.
 Words permission_flags(PermissionMode mode) {
   switch (mode) {
     case PermissionMode::approve_all:

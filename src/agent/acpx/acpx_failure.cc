@@ -18,7 +18,7 @@ struct Kind {
   std::string_view sentence;  // about the agent, whose name goes before it
 };
 
-// What acpx says is meant for somebody at a terminal; these are our sentences for it.
+// What acpx says is meant for a user at a terminal; these are our sentences for it.
 constexpr std::array<Kind, 7> kKinds = {{
     {"TIMEOUT", Errc::timed_out, "acpx_timeout", "did not answer acpx in its time."},
     {"NO_SESSION", Errc::agent_failed, "acpx_no_session", "has no such session in acpx any more."},
@@ -107,7 +107,8 @@ bool is_recognised(const AcpxFault& fault) {
          kind_of(fault.detail_code) != nullptr;
 }
 
-Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status) {
+Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status,
+                        std::string_view error_tail) {
   const auto* exited = std::get_if<Exited>(&status);
   if (exited != nullptr && exited->code == 0) {
     return {.kind = Errc::agent_failed,
@@ -116,7 +117,7 @@ Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status) {
   }
   const Kind* kind = exited == nullptr ? nullptr : kind_of(word_for(exited->code));
   if (kind != nullptr) return failure_from(*kind, spec);
-  Failure failure = failure_of_end(spec, status);
+  Failure failure = failure_of_end(spec, status, error_tail);
   if (failure.cause == Cause::agent_exited) failure.message = "acpx for " + failure.message;
   return failure;
 }

@@ -23,7 +23,8 @@ Failure failure_of(const AcpxFault& fault, const AgentSpec& spec, std::optional<
 bool is_recognised(const AcpxFault& fault);
 
 // It ended without a word that counts, whatever its exit code.
-Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status);
+Failure failure_of_acpx(const AgentSpec& spec, const ExitStatus& status,
+                        std::string_view error_tail = {});
 
 // Why the model was not chosen; none: that is not what the fault is about.
 std::optional<Failure> model_failure(const AcpxFault& fault, const AgentSpec& spec,

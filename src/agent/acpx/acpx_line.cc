@@ -73,7 +73,7 @@ std::string session_id_in(std::string_view line) {
   const auto value = object_of(line);
   if (!value) return {};
   const json::object* params = object_in(value->get_object(), "params");
-  return params == nullptr ? "" : string_in(*params, "sessionId");
+  return params == nullptr ? "" : string_in(*params, "sessionId").substr(0, kAgentIdBytesMax);
 }
 
 // The option that was chosen; none: cancelled, or an error.
@@ -112,7 +112,7 @@ std::optional<AcpxAnswer> acpx_answer(std::string_view line) {
 }
 
 AcpxTraffic::Heard AcpxTraffic::take(std::string_view line) {
-  auto message = acp_message(line);
+  auto message = acp_message(std::string(line));
   if (!message) return {.kind = Kind::no_object, .message = {}, .fault = {}, .session_id = {}};
   if (message->kind == AcpKind::response) return take_response(std::move(*message), line);
   return take_call(std::move(*message), line);
@@ -139,9 +139,17 @@ AcpxTraffic::Heard AcpxTraffic::take_call(AcpMessage message, std::string_view l
     return heard;
   }
   if (message.kind == AcpKind::request) {
+    if (message.id.size() > kAgentIdBytesMax) {
+      heard.kind = Kind::bad_id;
+      return heard;
+    }
     if (questions_.size() + others_.size() >= kAcpxRequestsMax) others_.clear();
-    if (message.question && questions_.size() < kAcpxRequestsMax) {
-      questions_[message.id] = std::move(message);  // told with its answer, which follows
+    if (message.question && questions_.size() < kAcpxRequestsMax &&
+        !questions_.contains(message.id) &&
+        question_bytes_ + message.json.size() <= kAcpxQuestionBytesMax) {
+      question_bytes_ += message.json.size();
+      const std::string id = message.id;
+      questions_.emplace(id, std::move(message));  // told with its answer, which follows
     } else {
       others_.insert(message.id);
     }
@@ -167,6 +175,7 @@ AcpxTraffic::Heard AcpxTraffic::take_response(AcpMessage message, std::string_vi
   } else if (auto asked = questions_.extract(message.id)) {
     heard.kind = Kind::event;
     heard.message = std::move(asked.mapped());
+    question_bytes_ -= heard.message.json.size();
     if (auto& question = heard.message.question) {
       question->is_answered = true;
       question->answer = choice_in(line);
@@ -186,6 +195,7 @@ AcpxTraffic::Heard AcpxTraffic::take_response(AcpMessage message, std::string_vi
 
 std::vector<AcpMessage> AcpxTraffic::take_questions() {
   std::vector<AcpMessage> questions;
+  question_bytes_ = 0;
   for (auto& [id, message] : std::exchange(questions_, {})) {
     if (message.question) message.question->is_answered = true;
     questions.push_back(std::move(message));

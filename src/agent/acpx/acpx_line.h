@@ -16,6 +16,9 @@
 
 namespace clawdforge {
 
+// Of questions that wait for acpx's answer; one more is not told.
+inline constexpr std::size_t kAcpxQuestionBytesMax = 1024 * 1024;
+
 // An error of acpx itself, and not of the agent.
 struct AcpxFault {
   std::int64_t code = 0;
@@ -33,7 +36,7 @@ struct AcpxAnswer {
   bool is_cancelled = false;
   std::vector<AcpOption> options;  // of `sessions show` and `set`
 };
-// None: it is no such line.
+// None: the line is not an answer.
 std::optional<AcpxAnswer> acpx_answer(std::string_view line);
 
 // Who was asked what, in the traffic of one prompt.
@@ -45,10 +48,11 @@ class AcpxTraffic {
     fault,      // acpx's own error
     opening,    // the agent has been started; `message` is its answer to initialize
     loading,    // and its conversation is being loaded
-    beginning,  // or begun anew
+    beginning,  // or a new one is begun
     asked,      // the prompt has been given to the agent
     event,      // a message of the agent
     end,        // the agent's answer to the prompt
+    bad_id,     // the agent asks with an id that is longer than kAgentIdBytesMax
   };
   struct Heard {
     Kind kind = Kind::nothing;
@@ -58,7 +62,7 @@ class AcpxTraffic {
   };
 
   Heard take(std::string_view line);
-  // Questions of the agent that nobody has answered so far; they are given once.
+  // Questions of the agent that acpx has not answered so far; they are given once.
   std::vector<AcpMessage> take_questions();
 
  private:
@@ -70,6 +74,7 @@ class AcpxTraffic {
   bool is_asked_ = false;
   bool is_over_ = false;
   std::map<std::string, AcpMessage, std::less<>> questions_;  // by id
+  std::size_t question_bytes_ = 0;                            // of their messages
   std::set<std::string, std::less<>> others_;                 // ids of the agent's other requests
 };
 

@@ -32,7 +32,7 @@ TEST(AcpxTraffic, AColdTurnIsToldFromBothSides) {
                           Kind::event, Kind::end, Kind::event));
 }
 
-TEST(AcpxTraffic, AConversationThatIsBegunAnewIsSeen) {
+TEST(AcpxTraffic, AConversationThatIsReplacedIsSeen) {
   EXPECT_THAT(kinds_of({R"({"id":2,"method":"session/new","params":{"cwd":"/"}})",
                         R"({"id":2,"result":{"sessionId":"s2"}})"}),
               ElementsAre(Kind::beginning, Kind::nothing));

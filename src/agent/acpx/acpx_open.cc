@@ -48,10 +48,11 @@ Task<AcpxAgent::Step> AcpxAgent::open_session() {
     co_return failure_of(*fault, setup_.spec, setup_.now(), setup_.secrets);
   }
   record_id_ = answer->record_id;
-  if (record_id_.empty()) {
+  if (record_id_.empty() || record_id_.size() > kAgentIdBytesMax) {
     co_return agent_failed(
         "agent_nonsense",
-        fmt::format("acpx began a session of {} without an id.", setup_.spec.name));
+        fmt::format("acpx began a session of {} without an id, or with one of more than {} bytes.",
+                    setup_.spec.name, kAgentIdBytesMax));
   }
   is_loaded_ = is_known && !answer->is_created;
   has_talked_ = is_loaded_ && !conversation.is_unasked;
@@ -93,6 +94,7 @@ Task<AcpxAgent::Answered> AcpxAgent::ask(HostOrder order) {
   while (has_more && !operations_[number].status) {
     take_frames(nothing);
     if (operations_[number].status) break;
+    if (co_await take_large_line(&nothing)) continue;
     has_more = co_await read_more();
   }
   Operation operation = std::move(operations_[number]);
@@ -101,7 +103,9 @@ Task<AcpxAgent::Answered> AcpxAgent::ask(HostOrder order) {
     co_return std::unexpected(co_await pipe_.cause_of_end());
   }
   if (operation.answer) co_return std::move(*operation.answer);
-  co_return std::unexpected(failure_of_acpx(setup_.spec, *operation.status));
+  Failure failure = failure_of_acpx(setup_.spec, *operation.status, pipe_.error_tail());
+  pipe_.report(failure);
+  co_return std::unexpected(std::move(failure));
 }
 
 // Politely, within its time: the agent is told, and acpx's queue owner ends. What acpx
@@ -121,6 +125,7 @@ Task<void> AcpxAgent::close_session() {
     take_frames(unheard);
     unheard = {};
     if (is_over()) break;
+    if (co_await take_large_line(&unheard)) continue;
     const bool has_more = co_await read_more();
     if (!has_more) break;
   }

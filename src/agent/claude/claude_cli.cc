@@ -2,19 +2,12 @@
 
 namespace clawdforge {
 
-bool needs_file(std::string_view system) {
-  return system.size() > kSystemArgumentBytesMax || system.contains('\0');
-}
-
-std::vector<std::string> claude_arguments(const OneShotRequest& request, bool owner_settings,
-                                          const std::string& system_file) {
+std::vector<std::string> claude_arguments(const OneShotRequest& request, bool owner_settings) {
   std::vector<std::string> arguments = {"-p", "--output-format", "json", "--model", request.model};
-  if (!request.system.empty()) {
+  if (!request.system_file.empty()) {
     const bool is_append = request.system_mode == SystemMode::append;
-    const std::string option = is_append ? "--append-system-prompt" : "--system-prompt";
-    const bool by_file = !system_file.empty();
-    arguments.push_back(by_file ? option + "-file" : option);
-    arguments.push_back(by_file ? system_file : request.system);
+    arguments.emplace_back(is_append ? "--append-system-prompt-file" : "--system-prompt-file");
+    arguments.push_back(request.system_file);
   }
   if (!request.effort.empty()) {
     arguments.insert(arguments.end(), {"--effort", request.effort});
@@ -27,7 +20,7 @@ std::vector<std::string> claude_arguments(const OneShotRequest& request, bool ow
 }
 
 std::string prompt_text(const OneShotRequest& request) {
-  // A prompt that begins with a slash is a command to the command line itself; behind a
+  // A prompt that begins with a slash is a command to the command line itself; after a
   // newline it is text.
   std::string text = request.prompt.starts_with('/') ? "\n" : "";
   text += request.prompt;

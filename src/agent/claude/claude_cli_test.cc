@@ -18,36 +18,26 @@ OneShotRequest request() {
 }
 
 TEST(ClaudeArguments, AreThoseOfAOneShotWithoutTheOwnersSettings) {
-  EXPECT_THAT(claude_arguments(request(), false, ""),
+  EXPECT_THAT(claude_arguments(request(), false),
               ElementsAre("-p", "--output-format", "json", "--model", "sonnet", "--setting-sources",
                           "", "--strict-mcp-config", "--no-session-persistence"));
-  EXPECT_THAT(claude_arguments(request(), true, ""),
+  EXPECT_THAT(claude_arguments(request(), true),
               ElementsAre("-p", "--output-format", "json", "--model", "sonnet"));
 }
 
 TEST(ClaudeArguments, CarryTheSystemPromptAndTheEffort) {
   OneShotRequest asked = request();
-  asked.system = "be brief";
+  asked.system_file = "/tmp/s";
   asked.effort = "low";
-  EXPECT_THAT(claude_arguments(asked, true, ""),
+  EXPECT_THAT(claude_arguments(asked, true),
               ElementsAre("-p", "--output-format", "json", "--model", "sonnet",
-                          "--append-system-prompt", "be brief", "--effort", "low"));
+                          "--append-system-prompt-file", "/tmp/s", "--effort", "low"));
   asked.system_mode = SystemMode::replace;
-  EXPECT_THAT(claude_arguments(asked, true, ""), Contains("--system-prompt"));
-  EXPECT_THAT(claude_arguments(asked, true, "/tmp/s"), Contains("--system-prompt-file"));
-  EXPECT_THAT(claude_arguments(asked, true, "/tmp/s"), Contains("/tmp/s"));
-  EXPECT_THAT(claude_arguments(asked, true, "/tmp/s"), Not(Contains("be brief")));
+  EXPECT_THAT(claude_arguments(asked, true), Contains("--system-prompt-file"));
 }
 
 TEST(ClaudeArguments, NeverHoldThePrompt) {
-  EXPECT_THAT(claude_arguments(request(), false, ""), Not(Contains("hello")));
-}
-
-TEST(NeedsFile, IsTrueForWhatNoArgumentCanCarry) {
-  EXPECT_FALSE(needs_file(""));
-  EXPECT_FALSE(needs_file(std::string(kSystemArgumentBytesMax, 'x')));
-  EXPECT_TRUE(needs_file(std::string(kSystemArgumentBytesMax + 1, 'x')));
-  EXPECT_TRUE(needs_file(std::string_view("a\0b", 3)));
+  EXPECT_THAT(claude_arguments(request(), false), Not(Contains("hello")));
 }
 
 TEST(PromptText, IsThePromptItself) { EXPECT_EQ(prompt_text(request()), "hello"); }

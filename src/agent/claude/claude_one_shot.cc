@@ -1,10 +1,5 @@
 #include "agent/claude/claude_one_shot.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "agent/claude/claude_cli.h"
@@ -17,35 +12,11 @@ namespace {
 
 constexpr std::size_t kOneShotReadBytes = 64 * 1024;
 
-// Only the agent's user can read it, and it goes with the run's directory.
-Result<std::string> write_system_file(const std::string& temp_dir, std::string_view system) {
-  const std::string path = temp_dir + "/system-prompt.txt";
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  bool is_written = file >= 0;
-  while (is_written && !system.empty()) {
-    const ssize_t count = write(file, system.data(), system.size());
-    is_written = count > 0 || (count < 0 && errno == EINTR);
-    if (count > 0) system.remove_prefix(static_cast<std::size_t>(count));
-  }
-  const int error = errno;
-  if (file >= 0 && close(file) != 0) is_written = false;
-  if (is_written) return path;
-  return fail(Errc::unavailable,
-              error == ENOSPC || error == EDQUOT ? "disk_full" : "workspace_unavailable",
-              "The system prompt could not be put on disk.", std::strerror(error));
-}
-
 }  // namespace
 
-Result<std::vector<std::string>> claude_one_shot_arguments(const StartOrder& order,
-                                                           const OneShotRequest& request) {
-  std::string system_file;
-  if (needs_file(request.system)) {
-    auto written = write_system_file(order.temp_dir, request.system);
-    if (!written) return std::unexpected(std::move(written.error()));
-    system_file = std::move(*written);
-  }
-  return claude_arguments(request, order.spec.applies_owner_settings, system_file);
+std::vector<std::string> claude_one_shot_arguments(const StartOrder& order,
+                                                   const OneShotRequest& request) {
+  return claude_arguments(request, order.spec.applies_owner_settings);
 }
 
 ClaudeOneShot::ClaudeOneShot(std::unique_ptr<Child> child, AgentSetup setup,
@@ -53,6 +24,7 @@ ClaudeOneShot::ClaudeOneShot(std::unique_ptr<Child> child, AgentSetup setup,
     : child_(std::move(child)),
       setup_(std::move(setup)),
       prompt_(prompt_text(request)),
+      held_(setup_.open_memory()),
       tasks_(child_->executor()) {}
 
 void ClaudeOneShot::stop() {
@@ -81,13 +53,49 @@ Task<void> ClaudeOneShot::wait_for_end(std::chrono::milliseconds most) {
 // Until the result is there, the output has ended, or there is too much of it.
 Task<void> ClaudeOneShot::read_result(ResultReader* reader, GaugeShare* held) {
   while (true) {
-    const auto piece = co_await child_->read(kOneShotReadBytes);
+    auto piece = co_await child_->read(kOneShotReadBytes);
     if (!piece || piece->empty()) break;
-    const bool is_done = reader->feed(*piece);
+    const bool is_done = co_await feed(reader, std::move(*piece));
     held->set(reader->held_bytes());
     if (is_done) co_return;
+    const std::size_t bytes = reader->held_bytes();
+    const auto counted = refused_by(held_.resize(bytes > kUncountedOutputBytesMax ? bytes : 0));
+    if (!counted) {
+      no_memory_ = counted.error();
+      child_->let_go();
+      co_return;
+    }
   }
-  reader->finish();
+  co_await feed(reader, std::nullopt);
+}
+
+// What may be the end of a large result is read by the compute worker; without a piece the output
+// has ended.
+Task<bool> ClaudeOneShot::feed(ResultReader* reader, std::optional<std::string> piece) {
+  const auto read = [](ResultReader& to, const std::optional<std::string>& output) {
+    if (output) return to.feed(*output);
+    to.finish();
+    return true;
+  };
+  const bool may_be_read = !piece || piece->contains('\n');
+  if (setup_.compute == nullptr || !may_be_read || reader->held_bytes() < kComputeBytesMin) {
+    co_return read(*reader, piece);
+  }
+  // The length of the text decides which thread reads it: the reader has it.
+  using Read = std::pair<ResultReader, bool>;
+  auto done = co_await setup_.compute->call(
+      Lane(setup_.app),
+      [read, own = std::move(*reader), piece = std::move(piece)]() mutable -> Result<Read> {
+        const bool is_done = read(own, piece);
+        return Read(std::move(own), is_done);
+      });
+  if (!done) {
+    no_memory_ = std::move(done.error());
+    child_->let_go();
+    co_return true;
+  }
+  *reader = std::move(done->first);
+  co_return done->second;
 }
 
 Task<OneShotAnswer> ClaudeOneShot::answer() {
@@ -104,11 +112,15 @@ Task<OneShotAnswer> ClaudeOneShot::answer() {
     answer.stop_reason = result->stop_reason;
     answer.usage = result->usage;
     answer.cost_usd = result->cost_usd;
+    answer.denials = result->denials;
     if (result->is_error) {
       answer.failure = failure_of(result->report(), setup_.now(), setup_.secrets);
       // A failure can wait for what the program still says on its standard error.
       co_await wait_for_end(kWindDownMax);
     }
+  } else if (no_memory_) {
+    answer.failure = no_memory_;
+    co_await wait_for_end(kWindDownMax);
   } else {
     answer.failure = co_await fail_without_result(&reader);
   }
@@ -124,10 +136,12 @@ Task<Failure> ClaudeOneShot::fail_without_result(const ResultReader* reader) {
     child_->let_go();
     while (!status_ && !is_stopped_) co_await ended_.wait();
   }
-  co_return failure_of(setup_.spec.name, SilentEnd{.status = status_.value_or(Unknown{}),
-                                                   .has_output = reader->has_output(),
-                                                   .is_too_large = reader->is_too_large(),
-                                                   .error_tail = child_->error_tail()});
+  Failure why = failure_of(setup_.spec.name, SilentEnd{.status = status_.value_or(Unknown{}),
+                                                       .has_output = reader->has_output(),
+                                                       .is_too_large = reader->is_too_large(),
+                                                       .error_tail = child_->error_tail()});
+  if (!is_stopped_) setup_.report_end(why, setup_.shown_tail(child_->error_tail()));
+  co_return why;
 }
 
 void ClaudeOneShot::note_end(OneShotAnswer& answer) const {

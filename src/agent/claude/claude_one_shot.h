@@ -22,12 +22,14 @@ inline constexpr std::chrono::milliseconds kWindDownMax{1000};
 // How long one that has closed its output without a result may take to end.
 inline constexpr std::chrono::milliseconds kSpeechlessMax{5000};
 
+// Of a program's output; what is more is counted against the memory budget.
+inline constexpr std::size_t kUncountedOutputBytesMax = 1024 * 1024;
+
 class ResultReader;
 
-// The arguments of its process. Writes the file that a long system prompt needs:
-// Errc::unavailable "disk_full" or "workspace_unavailable" if that fails.
-Result<std::vector<std::string>> claude_one_shot_arguments(const StartOrder& order,
-                                                           const OneShotRequest& request);
+// The arguments of its process.
+std::vector<std::string> claude_one_shot_arguments(const StartOrder& order,
+                                                   const OneShotRequest& request);
 
 class ClaudeOneShot final : public OneShotAgent {
  public:
@@ -43,12 +45,15 @@ class ClaudeOneShot final : public OneShotAgent {
   Task<void> await_end();
   Task<void> wait_for_end(std::chrono::milliseconds most);
   Task<void> read_result(ResultReader* reader, GaugeShare* held);
+  Task<bool> feed(ResultReader* reader, std::optional<std::string> piece);
   Task<Failure> fail_without_result(const ResultReader* reader);
   void note_end(OneShotAnswer& answer) const;
 
   std::unique_ptr<Child> child_;
   const AgentSetup setup_;
-  std::string prompt_;  // as the program reads it; empty from answer() on
+  std::string prompt_;                // as the program reads it; empty from answer() on
+  ByteHold held_;                     // of its output
+  std::optional<Failure> no_memory_;  // for its output
 
   // The prompt is written, and the program's end awaited, while its output is read: a program
   // may print before it has read, and need not read at all.

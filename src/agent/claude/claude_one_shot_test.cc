@@ -1,7 +1,5 @@
 #include "agent/claude/claude_one_shot.h"
 
-#include <sys/stat.h>
-
 #include "agent/core/agent_fixture.h"
 #include "agent/core/process_starter.h"
 #include "base/async/async_tokens.h"
@@ -189,29 +187,16 @@ TEST_F(ClaudeOneShotTest, ShowsNoHalfSecretAtTheTailsBegin) {
   EXPECT_LE(tail.size(), 8192U);
 }
 
-TEST_F(ClaudeOneShotTest, PutsALongSystemPromptIntoAFile) {
+TEST_F(ClaudeOneShotTest, NamesTheFileOfTheSystemPrompt) {
   write_agent(
       "while [ $# -gt 0 ]; do case $1 in --append-system-prompt-file)"
-      " wc -c < \"$2\" > size; stat -c %a \"$2\" > mode; esac; shift; done\n" +
+      " cat \"$2\" > system; esac; shift; done\n" +
       print(kResult));
   OneShotRequest asked = request();
-  asked.system.assign(70'000, 's');
+  asked.system_file = root_ / "tmp" / "system-prompt.txt";
+  std::ofstream(asked.system_file) << "be brief";
   EXPECT_FALSE(ask(asked).failure);
-  EXPECT_EQ(said("size"), "70000\n");
-  EXPECT_EQ(said("mode"), "600\n");
-}
-
-TEST_F(ClaudeOneShotTest, StartsNothingWhenTheSystemPromptCannotBeWritten) {
-  write_agent("touch started");
-  OneShotRequest asked = request();
-  asked.system.assign(70'000, 's');
-  StartOrder order = order_for(spec());
-  order.temp_dir = root_ / "absent";
-  const auto started = starter_->start_one_shot(std::move(order), asked);
-  ASSERT_FALSE(started);
-  EXPECT_EQ(started.error().kind, Errc::unavailable);
-  EXPECT_EQ(started.error().code, "workspace_unavailable");
-  EXPECT_EQ(spawner_->alive(), 0U);
+  EXPECT_EQ(said("system"), "be brief");
 }
 
 Task<void> stop_when_it_runs(fs::path mark, OneShotAgent* shot) {

@@ -4,6 +4,7 @@
 
 #include "agent/claude/cli_result.h"
 #include "agent/failure/agent_failure.h"
+#include "agent/failure/missing_program.h"
 
 namespace clawdforge {
 
@@ -17,6 +18,8 @@ Failure failure_of(const std::string& agent, const SilentEnd& end) {
                    : end.has_output  ? "agent_nonsense"
                                      : "agent_silent";
     failure.message = fmt::format("{} exit {}", agent, exited->code);
+    const std::string hint = missing_program_hint(end.status, end.error_tail);
+    if (!hint.empty()) failure.message.append(": ").append(hint);
   } else if (const auto* signaled = std::get_if<Signaled>(&end.status)) {
     failure.code = "agent_signal";
     failure.message = fmt::format("{} signal {}", agent, signaled->number);

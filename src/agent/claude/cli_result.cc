@@ -51,13 +51,41 @@ std::optional<Usage> usage_of(const json::object& object) {
                .cache_write_tokens = count_in(usage, "cache_creation_input_tokens")};
 }
 
+// Not in the middle of a character.
+std::string beginning_of(std::string text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  while (bytes_max > 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xC0U) == 0x80U) {
+    --bytes_max;
+  }
+  text.resize(bytes_max);
+  return text;
+}
+
+std::vector<Denial> denials_of(const json::object& object) {
+  std::vector<Denial> denials;
+  const json::value* value = object.if_contains("permission_denials");
+  if (value == nullptr || !value->is_array()) return denials;
+  for (const json::value& entry : value->get_array()) {
+    if (denials.size() == kDenialsMax) break;
+    if (!entry.is_object()) continue;
+    const json::object& denial = entry.get_object();
+    const json::value* input = denial.if_contains("tool_input");
+    denials.push_back(
+        {.tool = beginning_of(text_of(denial, "tool_name").value_or(""), kDenialToolBytesMax),
+         .input = input == nullptr
+                      ? ""
+                      : beginning_of(valid_utf8(json::serialize(*input)), kDenialInputBytesMax)});
+  }
+  return denials;
+}
+
 bool is_error_of(const json::object& object, const std::string& subtype) {
   const json::value* value = object.if_contains("is_error");
   if (value != nullptr && value->is_bool()) return value->get_bool();
   return subtype.starts_with("error");
 }
 
-// The answer. None if there is no such key: then it is no result at all.
+// The answer. None if there is no such key: then the line is not a result.
 std::optional<std::string> answer_of(const json::object& object) {
   for (const std::string_view key : {"result", "structured_output"}) {
     const json::value* value = object.if_contains(key);
@@ -108,6 +136,7 @@ std::optional<CliResult> result_in(const json::value& value) {
   }
   result.usage = usage_of(object);
   result.cost_usd = number_in(object, "total_cost_usd");
+  result.denials = denials_of(object);
   result.is_error = is_error_of(object, result.subtype);
   if (result.is_error) {
     result.text = complaint_of(object, result);
@@ -161,7 +190,7 @@ bool ResultReader::has_output() const {
 
 void ResultReader::take_line(std::string_view line) {
   const std::size_t begin = line.find_first_not_of(kBlanks);
-  // Most of what is no result is cheap to tell.
+  // Most lines are not results; this finds that out without parsing them.
   if (begin == std::string_view::npos || line[begin] != '{' || !line.contains("result")) return;
   if (const auto value = parsed(line)) result_ = result_in(*value);
 }

@@ -6,14 +6,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/failure/api_failure.h"
 #include "model/run.h"
 
 namespace clawdforge {
 
-// Of all output; more is no answer but a flood.
+// Of all output; a program that writes more has failed.
 inline constexpr std::size_t kResultBytesMax = 32 * 1024 * 1024;
+
+// Of what is told of tools that were denied.
+inline constexpr std::size_t kDenialsMax = 50;
+inline constexpr std::size_t kDenialToolBytesMax = 128;
+inline constexpr std::size_t kDenialInputBytesMax = 512;
 
 struct CliResult {
   bool is_error = false;
@@ -21,6 +27,7 @@ struct CliResult {
   std::optional<std::string> stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;
+  std::vector<Denial> denials;
   // How the command line itself tells its errors apart; empty where it does not say.
   std::string subtype;
   std::string terminal_reason;

@@ -33,6 +33,34 @@ TEST(ResultReader, ReadsWhatTheRealProgramPrints) {
   EXPECT_EQ(result->api_status, std::nullopt);
 }
 
+TEST(ResultReader, TellsWhatWasDeniedInShort) {
+  std::string denials;
+  for (int i = 0; i < 60; ++i) {
+    denials += R"({"tool_name":"Bash","tool_use_id":"t","tool_input":{"command":")" +
+               std::string(600, 'x') + "\u00e9\"}},";
+  }
+  const auto result = read(R"({"type":"result","result":"x","permission_denials":[1,)" + denials +
+                           R"({"tool_name":7}]})");
+  ASSERT_TRUE(result);
+  ASSERT_EQ(result->denials.size(), kDenialsMax);
+  EXPECT_EQ(result->denials[0].tool, "Bash");
+  EXPECT_EQ(result->denials[0].input.size(), kDenialInputBytesMax);
+  EXPECT_TRUE(result->denials[0].input.starts_with(R"({"command":"xxx)"));
+
+  // A cut does not go through a character.
+  std::string text;
+  for (std::size_t i = 0; i < kDenialInputBytesMax; ++i) text += "\xc3\xa9";
+  const auto cut = read(R"({"type":"result","result":"x","permission_denials":[{"tool_name":"a",)"
+                        R"("tool_input":")" +
+                        text + R"("}]})");
+  ASSERT_TRUE(cut);
+  EXPECT_EQ(cut->denials[0].input.size(), kDenialInputBytesMax - 1);  // after the quote, pairs
+  EXPECT_EQ(cut->denials[0].input.back(), '\xa9');
+
+  EXPECT_TRUE(read(kReal).value().denials.empty());
+  EXPECT_TRUE(read(R"({"type":"result","result":"x","permission_denials":7})")->denials.empty());
+}
+
 TEST(ResultReader, IsDoneAtTheEndOfTheLine) {
   ResultReader reader;
   EXPECT_FALSE(reader.feed(kReal));

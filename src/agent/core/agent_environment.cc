@@ -9,19 +9,10 @@ namespace {
 
 constexpr std::string_view kOurPrefix = "CLAWDFORGE_";
 
-constexpr std::array<std::string_view, 13> kPlainNames = {"PATH",
-                                                          "HOME",
-                                                          "USER",
-                                                          "LOGNAME",
-                                                          "SHELL",
-                                                          "LANG",
-                                                          "LANGUAGE",
-                                                          "TZ",
-                                                          "XDG_CONFIG_HOME",
-                                                          "XDG_CACHE_HOME",
-                                                          "XDG_DATA_HOME",
-                                                          "XDG_STATE_HOME",
-                                                          "XDG_RUNTIME_DIR"};
+constexpr std::array<std::string_view, 12> kPlainNames = {
+    "PATH",          "HOME",          "USER", "LOGNAME",         "SHELL",
+    "LANG",          "LANGUAGE",      "TZ",   "XDG_CONFIG_HOME", "XDG_CACHE_HOME",
+    "XDG_DATA_HOME", "XDG_STATE_HOME"};
 
 template <class Names>
 void pick(Environment& into, const Environment& ours, const Names& names) {

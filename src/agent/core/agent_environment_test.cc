@@ -67,7 +67,7 @@ TEST(SecretsIn, AreTheValuesOfKeysAndTokens) {
   EXPECT_THAT(secrets_in({{"ANTHROPIC_API_KEY", "sk-ant-12345678"},
                           {"CLAUDE_CODE_OAUTH_TOKEN", "oat-12345"},
                           {"X_TOKEN", "short"},
-                          {"HOME", "/home/somebody"}}),
+                          {"HOME", "/home/user"}}),
               ElementsAre("sk-ant-12345678", "oat-12345"));
 }
 

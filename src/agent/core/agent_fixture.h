@@ -63,7 +63,8 @@ class AgentTest : public testing::Test {
     return {.spec = std::move(spec),
             .app = "news",
             .working_dir = root_ / "work",
-            .temp_dir = root_ / "tmp"};
+            .temp_dir = root_ / "tmp",
+            .own_dir = root_};
   }
 
   // What a program has left in its working directory.

@@ -24,6 +24,8 @@ AgentPipe::AgentPipe(std::unique_ptr<Child> child, const AgentSetup& setup)
       setup_(setup),
       deadline_(child_->executor()),
       outbox_shown_(setup.gauges.outbox_bytes),
+      held_shown_(setup.gauges.line_bytes),
+      held_(setup.open_memory()),
       tasks_(child_->executor()) {
   deadline_.expires_at(Timer::time_point::max());
 }
@@ -48,7 +50,7 @@ void AgentPipe::end_opening() {
   deadline_.cancel();
 }
 
-// Each step sets the deadline anew, which wakes this one up.
+// Each step sets another deadline, which wakes this task up.
 Task<void> AgentPipe::watch_deadline() {
   while (is_opening_) {
     const auto [error] = co_await deadline_.async_wait(kAwait);
@@ -82,10 +84,21 @@ Task<void> AgentPipe::write_out() {
     const auto written = co_await child_->write(std::exchange(outbox_, {}));
     writing_bytes_ = 0;
     outbox_shown_.set(outbox_.size());
-    // It may still have something to say: its output tells how it ended.
-    if (!written) co_return;
+    if (!written) {
+      co_await end_without_input();
+      co_return;
+    }
   }
   is_writing_ = false;
+}
+
+// The agent does not read any more. Mostly it is ending: then its output and its exit tell why. One
+// that lives on could never be told anything again, and is ended.
+Task<void> AgentPipe::end_without_input() {
+  if (!is_ending()) co_await ended_.wait_for(kAgentWindDownMax);
+  if (is_ending()) co_return;
+  end_for(agent_failed("agent_not_reading",
+                       fmt::format("{} has closed its standard input.", setup_.spec.name)));
 }
 
 Task<std::optional<std::string>> AgentPipe::read() {
@@ -95,6 +108,12 @@ Task<std::optional<std::string>> AgentPipe::read() {
   auto piece = co_await child_->read(kReadBytes);
   if (!piece || piece->empty()) co_return std::nullopt;
   co_return std::move(*piece);
+}
+
+void AgentPipe::count_held(std::size_t bytes) {
+  held_shown_.set(bytes);
+  const auto counted = refused_by(held_.resize(bytes > kUncountedLineBytesMax ? bytes : 0));
+  if (!counted && !trouble_) end_for(counted.error());
 }
 
 Task<void> AgentPipe::wait_for_nudge() { co_await nudged_.wait(); }
@@ -124,9 +143,12 @@ Task<Failure> AgentPipe::cause_of_end() {
     child_->let_go();
     while (!is_ending()) co_await ended_.wait();
   }
-  if (trouble_) co_return *trouble_;
-  co_return failure_of_end(setup_.spec, status_);
+  Failure why = trouble_ ? *trouble_ : failure_of_end(setup_.spec, status_, child_->error_tail());
+  if (!is_stopped_) report(why);
+  co_return why;
 }
+
+void AgentPipe::report(const Failure& why) const { setup_.report_end(why, error_tail()); }
 
 Task<void> AgentPipe::wind_down() {
   child_->close_input();

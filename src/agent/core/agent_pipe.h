@@ -1,11 +1,11 @@
 // AgentPipe is the process of a SessionAgent with what passes between us and it: bytes that
-// go out through a bounded outbox, bytes that come in when somebody waits for them, and why
+// go out through a bounded outbox, bytes that come in while a reader waits for them, and why
 // it has ended. Owned by the agent, whatever that speaks; io thread only. Its owner calls
 // wind_down() before it dies.
 //
-// Beside whoever reads run a task that writes, so that an agent which does not read holds
-// nobody up; one that waits for the process to end; and, while the conversation is being
-// opened, one that watches over the deadline.
+// Three tasks run beside the reader: one writes, so that an agent which does not read does not
+// hold its callers up; one waits for the process to end; and one, while the conversation is
+// being opened, watches over the deadline.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,10 @@ namespace clawdforge {
 
 // What waits to be read by the agent; one that leaves more unread is ended.
 inline constexpr std::size_t kAgentOutboxBytesMax = 64 * 1024 * 1024;
-// How long an agent may take to end by itself when it is told to, or has closed its output.
+// Of a message that has begun and not ended; what is more is counted against the memory budget.
+inline constexpr std::size_t kUncountedLineBytesMax = 1024 * 1024;
+// How long an agent may take to end by itself when it is told to, or has closed its input or
+// output.
 inline constexpr std::chrono::milliseconds kAgentWindDownMax{1000};
 
 class AgentPipe {
@@ -52,8 +55,14 @@ class AgentPipe {
   // None: nothing comes any more.
   Task<std::optional<std::string>> read();
 
-  // Its output has ended, or we have ended it: why. Waits until that is known.
+  // Counts what is held of messages that are not taken yet. An agent for which there is no memory
+  // is ended.
+  void count_held(std::size_t bytes);
+
+  // Its output has ended, or we have ended it: why. Waits until that is known. Unless its owner
+  // has stopped it, the log says why too.
   Task<Failure> cause_of_end();
+  void report(const Failure& why) const;  // in the log
 
   // Ends the tree because of `trouble`, or because its owner wants it.
   void end_for(Failure trouble);
@@ -62,7 +71,7 @@ class AgentPipe {
   bool is_ending() const { return trouble_ || is_stopped_ || status_; }
   bool has_trouble() const { return trouble_.has_value(); }
 
-  // For as long as it lives somebody is reading, for whom wind_down() waits.
+  // A reader holds one for as long as it reads; wind_down() waits until it is destroyed.
   class Presence {
    public:
     explicit Presence(AgentPipe& pipe) : pipe_(pipe) { pipe_.is_read_ = true; }
@@ -77,7 +86,7 @@ class AgentPipe {
     AgentPipe& pipe_;
   };
   bool is_read() const { return is_read_; }
-  // Until a reader has left, or somebody has nudged, or it is stopped.
+  // Until a reader has left, nudge() is called, or the pipe is stopped.
   Task<void> wait_for_nudge();
   void nudge() { nudged_.notify_all(); }
 
@@ -89,6 +98,7 @@ class AgentPipe {
 
  private:
   Task<void> write_out();
+  Task<void> end_without_input();
   Task<void> await_end();
   Task<void> watch_deadline();
 
@@ -109,6 +119,8 @@ class AgentPipe {
   std::size_t writing_bytes_ = 0;  // taken out of the outbox and not yet written
   GaugeShare outbox_shown_;
   bool is_writing_ = false;
+  GaugeShare held_shown_;
+  ByteHold held_;        // of what it said
   unsigned pieces_ = 0;  // read so far
 
   TaskGroup tasks_;

@@ -8,6 +8,7 @@ namespace clawdforge {
 namespace {
 
 constexpr std::size_t kToldVersionCharacters = 100;
+constexpr std::size_t kLoggedTailBytesMax = 2048;
 
 }  // namespace
 
@@ -45,6 +46,17 @@ std::string AgentSetup::shown_tail(std::string_view tail) const {
     if (blank != std::string_view::npos) tail.remove_prefix(blank + 1);
   }
   return masked(tail, secrets);
+}
+
+void AgentSetup::report_end(const Failure& why, std::string_view shown) const {
+  if (log == nullptr) return;
+  if (shown.size() > kLoggedTailBytesMax) shown.remove_prefix(shown.size() - kLoggedTailBytesMax);
+  const std::string last = valid_utf8(shown);  // the cut may have gone through a character
+  log->warn("an agent ended too early", {{"agent", std::string_view(spec.name)},
+                                         {"app", std::string_view(app)},
+                                         {"code", why.code},
+                                         {"why", std::string_view(why.message)},
+                                         {"stderr", std::string_view(last)}});
 }
 
 }  // namespace clawdforge

@@ -9,7 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/async/compute_worker.h"
 #include "base/clock.h"
+#include "base/limits/byte_budget.h"
+#include "base/result.h"
+#include "base/telemetry/log.h"
 #include "base/telemetry/metrics.h"
 #include "model/agent.h"
 #include "model/run.h"
@@ -36,6 +40,13 @@ struct AgentSetup {
   std::vector<std::string> secrets;             // masked in what is shown of its words
   std::string boot_id;
   AgentGauges gauges;
+  std::string app;                   // whose work it is
+  Log* log = nullptr;                // where an early end is reported; may be null
+  ComputeWorker* compute = nullptr;  // reads large messages; null: read where they come
+  ByteBudget* memory = nullptr;      // what counts large messages; null: without a limit
+
+  // For what the agent says, while it is not whole.
+  ByteHold open_memory() const { return memory == nullptr ? ByteHold() : memory->open(app); }
 
   // In Unix seconds; none: there is no clock.
   std::optional<std::int64_t> now() const;
@@ -46,6 +57,9 @@ struct AgentSetup {
   // The tail of standard error as it may be shown: masked. The first word of a full tail may be
   // the end of a secret whose beginning is gone; it is left out.
   std::string shown_tail(std::string_view tail) const;
+  // Logs that the process has ended before its work was done, with the last of what shown_tail()
+  // gave: the owner of the gateway may have nothing else to find the reason by.
+  void report_end(const Failure& why, std::string_view shown) const;
 };
 
 }  // namespace clawdforge

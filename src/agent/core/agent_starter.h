@@ -19,6 +19,8 @@ struct StartOrder {
   std::string app;          // whose work it is
   std::string working_dir;  // absolute, there
   std::string temp_dir;     // likewise
+  std::string own_dir;      // with both in it: all that the agent sees of the data directory
+  PermissionMode permission_mode = PermissionMode::deny_all;
 };
 
 class AgentStarter {
@@ -31,8 +33,7 @@ class AgentStarter {
   virtual Result<std::unique_ptr<SessionAgent>> start_session(StartOrder order) = 0;
 
   // An agent that answers `request` and ends. Errc::unavailable when the system refuses another
-  // process, or the file that a long system prompt needs. That the program is not there shows
-  // in the answer.
+  // process. That the program is not there shows in the answer.
   virtual Result<std::unique_ptr<OneShotAgent>> start_one_shot(StartOrder order,
                                                                OneShotRequest request) = 0;
 };

@@ -46,4 +46,17 @@ std::optional<std::string_view> LineReader::next() {
   return line;
 }
 
+std::string LineReader::extract(std::string_view line) {
+  const auto at = static_cast<std::size_t>(line.data() - buffer_.data());
+  const std::size_t size = line.size();
+  std::string rest(buffer_, begin_);
+  std::string own = std::move(buffer_);
+  own.resize(at + size);
+  own.erase(0, at);
+  buffer_ = std::move(rest);
+  begin_ = 0;
+  searched_ = 0;
+  return own;
+}
+
 }  // namespace clawdforge

@@ -25,6 +25,9 @@ class LineReader {
   // more must be fed, or a line is too long, after which there is never one again.
   std::optional<std::string_view> next();
 
+  // The line that next() has just given, as a string of its own; a large one is not copied.
+  std::string extract(std::string_view line);
+
   bool is_too_long() const { return is_too_long_; }
   std::size_t held_bytes() const { return buffer_.size(); }
 

@@ -97,5 +97,21 @@ TEST(LineReader, GivesTheSameLinesHoweverTheOutputIsCut) {
   });
 }
 
+TEST(LineReader, GivesALineAwayAndGoesOnAfterIt) {
+  LineReader reader;
+  reader.feed("one\ntwo\nthree\nfo");
+  EXPECT_EQ(reader.next(), "one");
+  const auto two = reader.next();
+  EXPECT_EQ(reader.extract(*two), "two");
+  EXPECT_EQ(reader.next(), "three");
+  reader.feed("ur");
+  EXPECT_EQ(reader.next(), std::nullopt);
+  reader.finish();
+  const auto last = reader.next();
+  EXPECT_EQ(reader.extract(*last), "four");
+  EXPECT_EQ(reader.held_bytes(), 0U);
+  EXPECT_EQ(reader.next(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace clawdforge

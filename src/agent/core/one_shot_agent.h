@@ -12,12 +12,10 @@
 
 namespace clawdforge {
 
-enum class SystemMode { append, replace };
-
 struct OneShotRequest {
   std::string prompt;
   std::string model;
-  std::string system;  // empty: none
+  std::string system_file;  // path of a file that holds the system prompt; empty: there is none
   SystemMode system_mode = SystemMode::append;
   std::string effort;                    // empty: the agent's own default
   std::vector<std::string> attachments;  // names in the working directory
@@ -29,6 +27,7 @@ struct OneShotAnswer {
   std::optional<std::string> stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;
+  std::vector<Denial> denials;
   std::optional<int> exit_code;  // if the program had ended when the answer was given
   std::optional<int> exit_signal;
   std::string error_tail;  // of standard error: valid UTF-8, masked

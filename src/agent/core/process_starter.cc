@@ -10,6 +10,15 @@
 #include "process/tree/spawner.h"
 
 namespace clawdforge {
+namespace {
+
+std::string with_temp_dir(std::string text, const std::string& temp_dir) {
+  const std::size_t at = text.find(kTempDirMark);
+  if (at != std::string::npos) text.replace(at, kTempDirMark.size(), temp_dir);
+  return text;
+}
+
+}  // namespace
 
 ProcessStarter::ProcessStarter(Dependencies deps, Options options)
     : deps_(deps),
@@ -48,10 +57,19 @@ std::vector<AgentListing> ProcessStarter::list() const {
 }
 
 // The one place that decides what an agent's process gets, for sessions and single prompts.
-ChildPlan ProcessStarter::plan_for(const StartOrder& order, std::vector<std::string> argv) const {
-  return {.argv = std::move(argv),
-          .environment = agent_environment(options_.environment, order.spec, order.temp_dir),
-          .working_dir = order.working_dir};
+ChildPlan ProcessStarter::plan_for(const StartOrder& order, std::vector<std::string> argv,
+                                   const ModeSwitches& switches) const {
+  ChildPlan plan{.argv = std::move(argv),
+                 .environment = agent_environment(options_.environment, order.spec, order.temp_dir),
+                 .working_dir = order.working_dir,
+                 .own_dir = order.own_dir};
+  for (const std::string& argument : switches.arguments) {
+    plan.argv.push_back(with_temp_dir(argument, order.temp_dir));
+  }
+  for (const auto& [name, value] : switches.env) {
+    plan.environment.insert_or_assign(name, with_temp_dir(value, order.temp_dir));
+  }
+  return plan;
 }
 
 Result<std::unique_ptr<Child>> ProcessStarter::spawn(const StartOrder& order,
@@ -65,40 +83,48 @@ Result<std::unique_ptr<Child>> ProcessStarter::spawn(const StartOrder& order,
   return child;
 }
 
-AgentSetup ProcessStarter::setup_for(AgentSpec spec, const ChildPlan& plan) {
-  std::string& version = versions_[spec.name];
-  return {.spec = std::move(spec),
+AgentSetup ProcessStarter::setup_for(StartOrder order, const ChildPlan& plan) {
+  std::string& version = versions_[order.spec.name];
+  return {.spec = std::move(order.spec),
           .start_max = options_.start_max,
           .clock = &deps_.clock,
           .version = &version,
           .secrets = secrets_in(plan.environment),
           .boot_id = boot_id_,
-          .gauges = gauges_};
+          .gauges = gauges_,
+          .app = std::move(order.app),
+          .log = &deps_.log,
+          .compute = deps_.compute,
+          .memory = deps_.memory};
 }
 
 Result<std::unique_ptr<SessionAgent>> ProcessStarter::start_session(StartOrder order) {
   if (!is_present(order.spec)) return std::unexpected(not_found(order.spec));
   const SessionProtocol& protocol = protocol_of(order.spec);
+  const auto switches = order.spec.modes.find(order.permission_mode);
   const ChildPlan plan =
-      plan_for(order, protocol.host.empty() ? order.spec.command : protocol.host);
+      plan_for(order, protocol.host.empty() ? order.spec.command : protocol.host,
+               switches == order.spec.modes.end() ? ModeSwitches{} : switches->second);
   auto child = spawn(order, plan);
   if (!child) return std::unexpected(std::move(child.error()));
-  return protocol.make(std::move(*child), setup_for(std::move(order.spec), plan));
+  return protocol.make(std::move(*child), setup_for(std::move(order), plan));
 }
 
 Result<std::unique_ptr<OneShotAgent>> ProcessStarter::start_one_shot(StartOrder order,
                                                                      OneShotRequest request) {
   const OneShotMaker& protocol = options_.protocols.one_shots.at(order.spec.one_shot_protocol);
   auto arguments = protocol.arguments(order, request);
-  if (!arguments) return std::unexpected(std::move(arguments.error()));
   std::vector<std::string> argv = order.spec.one_shot_command;
-  argv.insert(argv.end(), std::make_move_iterator(arguments->begin()),
-              std::make_move_iterator(arguments->end()));
-  const ChildPlan plan = plan_for(order, std::move(argv));
+  argv.insert(argv.end(), std::make_move_iterator(arguments.begin()),
+              std::make_move_iterator(arguments.end()));
+  const auto held = order.spec.one_shot_modes.find(order.permission_mode);
+  if (held != order.spec.one_shot_modes.end()) {
+    argv.insert(argv.end(), held->second.begin(), held->second.end());
+  }
+  const ChildPlan plan = plan_for(order, std::move(argv), {});
   auto child = spawn(order, plan);
   if (!child) return std::unexpected(std::move(child.error()));
-  return protocol.make(std::move(*child), setup_for(std::move(order.spec), plan),
-                       std::move(request));
+  return protocol.make(std::move(*child), setup_for(std::move(order), plan), std::move(request));
 }
 
 }  // namespace clawdforge

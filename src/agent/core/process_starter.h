@@ -34,8 +34,7 @@ struct SessionProtocol {
 // How a single prompt is put to the agents of one protocol.
 struct OneShotMaker {
   // What follows the agent's one-shot command.
-  std::function<Result<std::vector<std::string>>(const StartOrder&, const OneShotRequest&)>
-      arguments;
+  std::function<std::vector<std::string>(const StartOrder&, const OneShotRequest&)> arguments;
   std::function<std::unique_ptr<OneShotAgent>(std::unique_ptr<Child>, AgentSetup, OneShotRequest)>
       make;
 };
@@ -54,6 +53,8 @@ class ProcessStarter final : public AgentStarter {
     const Clock& clock;
     Metrics& metrics;
     Log& log;
+    ComputeWorker* compute = nullptr;  // as in AgentSetup
+    ByteBudget* memory = nullptr;      // likewise
   };
   struct Options {
     AgentProtocols protocols;
@@ -74,9 +75,10 @@ class ProcessStarter final : public AgentStarter {
  private:
   const SessionProtocol& protocol_of(const AgentSpec& spec) const;
   bool is_present(const AgentSpec& spec) const;
-  ChildPlan plan_for(const StartOrder& order, std::vector<std::string> argv) const;
+  ChildPlan plan_for(const StartOrder& order, std::vector<std::string> argv,
+                     const ModeSwitches& switches) const;
   Result<std::unique_ptr<Child>> spawn(const StartOrder& order, const ChildPlan& plan);
-  AgentSetup setup_for(AgentSpec spec, const ChildPlan& plan);
+  AgentSetup setup_for(StartOrder order, const ChildPlan& plan);
 
   Dependencies deps_;
   const Options options_;

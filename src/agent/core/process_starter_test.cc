@@ -67,7 +67,7 @@ AgentProtocols protocols() {
     return std::make_unique<SilentAgent>(std::move(child), std::move(setup));
   };
   const auto arguments = [](const StartOrder&, const OneShotRequest& request) {
-    return Result<std::vector<std::string>>({"--model", request.model});
+    return std::vector<std::string>{"--model", request.model};
   };
   const auto make_one_shot = [](std::unique_ptr<Child> child, AgentSetup, OneShotRequest request) {
     return std::make_unique<EchoingOneShot>(std::move(child), std::move(request));
@@ -170,6 +170,20 @@ TEST_F(ProcessStarterTest, GivesAnAgentItsDirectoriesAndNoMoreOfTheEnvironmentTh
   EXPECT_THAT(environment, Not(HasSubstr("CLAWDFORGE")));
 }
 
+TEST_F(ProcessStarterTest, StartsAnAgentWithTheSwitchesOfItsMode) {
+  write_program("other", "echo \"$*\" > arguments; env > env");
+  AgentSpec spec = spec_of("other", {"other", "--acp"});
+  spec.set_env = {{"RULES", "of the owner"}};
+  spec.modes[PermissionMode::deny_all] = {.env = {{"RULES", "deny {temp_dir}/x"}},
+                                          .arguments = {"--rules", "{temp_dir}/rules"},
+                                          .agent_mode = {},
+                                          .files = {}};
+  const std::string environment = written_by(spec, "env");  // order_for() says deny_all
+  const std::string temp_dir = root_ / "tmp";
+  EXPECT_THAT(environment, HasSubstr("RULES=deny " + temp_dir + "/x\n"));
+  EXPECT_EQ(content("arguments"), "--acp --rules " + temp_dir + "/rules\n");
+}
+
 TEST_F(ProcessStarterTest, RemembersTheVersion) {
   write_program("other", "exit 0");
   written_by(spec_of("other", {"other"}), "none");
@@ -195,6 +209,8 @@ TEST_F(ProcessStarterTest, PutsASinglePromptTheSameWay) {
   AgentSpec spec = spec_of("other", {"absent"});
   spec.one_shot_protocol = OneShotProtocol::claude_print;
   spec.one_shot_command = {"once", "demo-agent"};
+  spec.one_shot_modes = {{PermissionMode::deny_all, {"--deny"}},
+                         {PermissionMode::approve_all, {"--allow"}}};
   spec.env = {"OTHER_KEY"};
   OneShotRequest request;
   request.prompt = "the prompt";
@@ -203,7 +219,7 @@ TEST_F(ProcessStarterTest, PutsASinglePromptTheSameWay) {
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_EQ(run_to_end(io_, (*started)->answer()).text, "the prompt");
   run_to_end(io_, done((*started)->finish()));
-  EXPECT_EQ(content("arguments"), "demo-agent --model m\n");
+  EXPECT_EQ(content("arguments"), "demo-agent --model m --deny\n");
   EXPECT_THAT(content("env"), HasSubstr("OTHER_KEY=other-12345678"));
   EXPECT_THAT(content("env"), HasSubstr("TMPDIR=" + (root_ / "tmp").string() + "\n"));
 }
@@ -212,7 +228,7 @@ TEST(AgentCatalog, FindsByName) {
   const AgentCatalog catalog({spec_of("first", {}), spec_of("other", {})});
   EXPECT_THAT(catalog.names(), ElementsAre("first", "other"));
   ASSERT_NE(catalog.find("other"), nullptr);
-  EXPECT_EQ(catalog.find("nobody"), nullptr);
+  EXPECT_EQ(catalog.find("absent"), nullptr);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace clawdforge {
 
 inline constexpr std::chrono::seconds kProbeInterval{300};
-// While it is absent: somebody may be installing it just now.
+// While it is absent: the owner may be installing it just now.
 inline constexpr std::chrono::seconds kProbeAbsentInterval{30};
 inline constexpr std::chrono::seconds kProbeTimeMax{10};
 inline constexpr std::size_t kVersionCharactersMax = 200;

@@ -2,7 +2,7 @@
 // out, whatever the wire between us looks like. One process tree, owned by one session;
 // io thread only.
 //
-// It is pulled: nothing is read from the agent unless somebody waits in open() or next().
+// It is pulled: nothing is read from the agent unless a task waits in open() or next().
 // So one task of its owner calls next() for as long as the agent lives, also between turns;
 // an owner that is slow makes the agent wait.
 #pragma once
@@ -48,7 +48,7 @@ struct TurnEnd {
   std::string stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;      // of this turn
-  bool has_lost_conversation = false;  // the process lives, but has to be started anew
+  bool has_lost_conversation = false;  // the process lives, but has to be started again
 };
 
 // One message of the agent.
@@ -77,7 +77,7 @@ class SessionAgent {
   virtual ProcessMark mark() const = 0;
 
   // Opens the conversation, each step within its deadline. Once. After a failure the
-  // agent is of no use: finish() it. A conversation that cannot be loaded is begun anew.
+  // agent is of no use: finish() it. If a conversation cannot be loaded, a new one is begun.
   virtual Task<Opening> open(Conversation conversation) = 0;
 
   // One turn at a time; its end comes out of next(). Returns at once.
@@ -97,7 +97,7 @@ class SessionAgent {
   virtual void stop() = 0;
 
   // Ends politely, then firmly, and waits until nothing of the tree is left. After it
-  // only the destructor may follow. Nobody may be in open() any more; next() may.
+  // only the destructor may follow. open() must have returned; next() may still be waiting.
   // `is_for_good`: the conversation will never be loaded again.
   virtual Task<void> finish(bool is_for_good) = 0;
 

@@ -135,7 +135,7 @@ class Demo {
   void act_on(const std::string& line) {
     boost::system::error_code fault;
     const json::value message = json::parse(line, fault);
-    if (fault) return refuse(nullptr, {kParseError, "This is no JSON."});
+    if (fault) return refuse(nullptr, {kParseError, "This is not JSON."});
     const json::object* object = message.if_object();
     if (!object) return refuse(nullptr, {kInvalidRequest, "A message is an object."});
     const json::value* id = object->if_contains("id");
@@ -167,7 +167,7 @@ class Demo {
     }
   }
 
-  // The only thing that we ever ask is a permission. An error in reply is no permission.
+  // The only thing that we ever ask is a permission. An error in reply does not permit anything.
   void take_response(const json::object& message) {
     const json::value* id = message.if_contains("id");
     if (!turn_ || !id || !id->is_int64()) return;
@@ -268,8 +268,8 @@ class Demo {
     }
   }
 
-  // The conversation is kept before the turn is said to be over, so that nobody who ends
-  // us then loses it.
+  // The conversation is written before the turn is said to be over, so that it is not lost
+  // if the caller ends us right then.
   void settle(const json::value& id, DemoTalk& talk, const DemoTurn& turn, bool is_cancelled) {
     const auto in = static_cast<std::int64_t>(turn.prompt().size());
     const auto out = static_cast<std::int64_t>(turn.answer().size());

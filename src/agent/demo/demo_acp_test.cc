@@ -231,7 +231,7 @@ TEST_F(DemoAcp, AsksForPermissionAndSaysWhatItWasTold) {
   EXPECT_EQ(agent.turn("permission read").text, "I was not allowed to read.");
   EXPECT_EQ(agent.questions.back().at("toolCall").at("kind"), "read");
   agent.permission = "";
-  EXPECT_EQ(agent.turn("permission edit").text, "Nobody said whether I may edit.");
+  EXPECT_EQ(agent.turn("permission edit").text, "I was not told whether I may edit.");
 }
 
 TEST_F(DemoAcp, IsCancelledWhileItIsSlow) {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "agent/demo/demo_acp.h"
+#include "agent/demo/demo_words.h"
 #include "agent/failure/masking.h"
 #include "base/json_text.h"
 #include "base/version.h"
@@ -24,20 +25,25 @@ constexpr std::size_t kDemoPromptBytesMax = 32 * 1024 * 1024;
 // What our own callers pass to Claude's command line; the demo takes no notice of most.
 constexpr std::array<std::string_view, 5> kFlags = {
     "-p", "--print", "--strict-mcp-config", "--no-session-persistence", "--disable-slash-commands"};
-constexpr std::array<std::string_view, 8> kOptions = {"--output-format",
-                                                      "--model",
-                                                      "--append-system-prompt",
-                                                      "--system-prompt",
-                                                      "--append-system-prompt-file",
-                                                      "--system-prompt-file",
-                                                      "--effort",
-                                                      "--setting-sources"};
+constexpr std::array<std::string_view, 11> kOptions = {"--output-format",
+                                                       "--permission-mode",
+                                                       "--settings",
+                                                       "--allowedTools",
+                                                       "--model",
+                                                       "--append-system-prompt",
+                                                       "--system-prompt",
+                                                       "--append-system-prompt-file",
+                                                       "--system-prompt-file",
+                                                       "--effort",
+                                                       "--setting-sources"};
 
 struct Call {
   bool is_acp = false;
   bool is_print = false;
   bool is_version = false;
   bool is_json = false;
+  bool may_read = true;
+  bool may_act = false;
   std::string mistake;  // empty: none
 };
 
@@ -56,6 +62,10 @@ Call read_arguments(const std::vector<std::string>& arguments) {
       break;
     } else if (++i == arguments.size()) {
       call.mistake = fmt::format("{} needs a value", argument);
+    } else if (argument == "--permission-mode") {
+      call.may_read = arguments[i] != "dontAsk";
+    } else if (argument == "--allowedTools") {
+      call.may_act = true;
     } else if (argument == "--output-format") {
       call.is_json = arguments[i] == "json";
       if (!call.is_json && arguments[i] != "text") {
@@ -81,15 +91,23 @@ std::optional<std::string> read_prompt() {
   }
 }
 
-// The keys that a result of Claude's has, as far as anybody reads them.
-std::string result_line(std::string_view prompt, std::string_view answer) {
+// What the word `permission` asks for, if that is denied.
+std::string denials(std::string_view prompt, const Call& call) {
+  const auto kind = demo_wish(prompt).permission;
+  const bool reads = kind == "read" || kind == "search";
+  if (!kind || call.may_act || (reads && call.may_read)) return "[]";
+  return fmt::format(R"([{{"tool_name":"{}","tool_use_id":"demo","tool_input":{{}}}}])", *kind);
+}
+
+// The keys that a result of Claude's has, as far as the gateway reads them.
+std::string result_line(std::string_view prompt, std::string_view answer, std::string_view denied) {
   std::string line = R"({"type":"result","subtype":"success","is_error":false,"result":)";
   append_json_string(line, answer);
   line += fmt::format(
       R"(,"stop_reason":"end_turn","terminal_reason":"completed","num_turns":1,)"
       R"("total_cost_usd":0,"usage":{{"input_tokens":{},"output_tokens":{},)"
-      R"("cache_read_input_tokens":0,"cache_creation_input_tokens":0}},"permission_denials":[]}})",
-      prompt.size(), answer.size());
+      R"("cache_read_input_tokens":0,"cache_creation_input_tokens":0}},"permission_denials":{}}})",
+      prompt.size(), answer.size(), denied);
   return line;
 }
 
@@ -118,7 +136,7 @@ int demo_agent(const std::vector<std::string>& arguments) {
     if (begin == std::string::npos) return complain("the prompt is empty");
     const std::string_view said = std::string_view(*prompt).substr(begin);
     const std::string answer = "You said: " + valid_utf8(said);
-    output = call.is_json ? result_line(*prompt, answer) : answer;
+    output = call.is_json ? result_line(*prompt, answer, denials(said, call)) : answer;
   }
   output += '\n';
   const bool is_written = std::fwrite(output.data(), 1, output.size(), stdout) == output.size() &&

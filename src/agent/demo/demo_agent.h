@@ -8,7 +8,7 @@
 
 namespace clawdforge {
 
-// The arguments behind `clawdforge demo-agent`. Blocks; gives the exit code.
+// The arguments after `clawdforge demo-agent`. Blocks; gives the exit code.
 int demo_agent(const std::vector<std::string>& arguments);
 
 }  // namespace clawdforge

@@ -74,7 +74,7 @@ std::optional<std::string> read_file(const std::string& path) {
   }
 }
 
-// A line that is no JSON was being written when the process was ended.
+// A line that is not JSON was being written when the process was ended.
 std::vector<DemoExchange> read_exchanges(std::string_view content) {
   std::vector<DemoExchange> exchanges;
   while (!content.empty()) {

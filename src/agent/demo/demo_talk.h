@@ -1,5 +1,6 @@
 // What the demo agent knows of one conversation: what was said, which survives its process
-// in a file, and what it was told to use, which whoever loads it tells anew. Blocking.
+// in a file, and what it was told to use, which the client tells again when it loads the
+// conversation. Blocking.
 #pragma once
 
 #include <cstdint>

@@ -124,7 +124,7 @@ void DemoTurn::ask_permission(const std::string& kind) {
   if (is_cancelled_) return;
   tell(is_allowed ? fmt::format("I was allowed to {}.", kind)
        : option_  ? fmt::format("I was not allowed to {}.", kind)
-                  : fmt::format("Nobody said whether I may {}.", kind));
+                  : fmt::format("I was not told whether I may {}.", kind));
 }
 
 void DemoTurn::take_permission(std::int64_t question_id, std::optional<std::string> option) {

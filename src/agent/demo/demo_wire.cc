@@ -68,7 +68,7 @@ void DemoWire::flush() {
   while (!left.empty()) {
     const ssize_t count = write(output_, left.data(), left.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;  // nobody listens; the end of the input tells the same
+    if (count <= 0) break;  // the client has gone; the end of the input will tell it
     left.remove_prefix(static_cast<std::size_t>(count));
   }
   said_.clear();

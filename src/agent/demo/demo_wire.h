@@ -1,5 +1,5 @@
-// The lines between the demo agent and whoever drives it: one JSON message each, over two
-// descriptors that somebody else owns. Blocking; one thread.
+// The lines between the demo agent and its client: one JSON message each, over two descriptors
+// that the caller owns. Blocking; one thread.
 #pragma once
 
 #include <chrono>

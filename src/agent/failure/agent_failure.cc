@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "agent/failure/masking.h"
+#include "agent/failure/missing_program.h"
 
 namespace clawdforge {
 namespace {
@@ -32,25 +33,43 @@ Failure failure_to_start(const std::string& agent, int error) {
   constexpr std::array kScarce = {EAGAIN, ENOMEM, EMFILE, ENFILE, EUSERS, ENOSPC};
   if (std::ranges::find(kScarce, error) != kScarce.end()) return no_resources();
   const bool is_missing = std::ranges::find(kAbsent, error) != kAbsent.end();
+  std::string sentence = fmt::format("{} could not be started: {}", agent, std::strerror(error));
+  if (error == ENOENT) {
+    sentence +=
+        ". Its program, or the interpreter that the first line of its script names, is not on the "
+        "PATH of the gateway.";
+  }
   return {.kind = Errc::unavailable,
           .code = is_missing ? "agent_missing" : "agent_not_started",
-          .message = fmt::format("{} could not be started: {}", agent, std::strerror(error)),
+          .message = std::move(sentence),
           .cause = is_missing ? Cause::agent_missing : Cause::other};
 }
 
-Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status) {
+Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status,
+                       std::string_view error_tail) {
   Failure failure{.kind = Errc::agent_failed, .code = "agent_exited", .cause = Cause::agent_exited};
   if (!status) {
     failure.message = fmt::format("{} was ended.", spec.name);
   } else if (std::holds_alternative<NotStarted>(*status)) {
-    failure = failure_to_start(spec.name, std::get<NotStarted>(*status).error);
+    const int error = std::get<NotStarted>(*status).error;
+    failure = failure_to_start(spec.name, error);
     if (failure.cause == Cause::agent_missing) failure = not_found(spec);
+    // The kernel gives one and the same error for a script and for what its first line names.
+    if (error == ENOENT) {
+      failure.message +=
+          " If it is installed, the interpreter that the first line of its script names is "
+          "missing.";
+    }
   } else if (const auto* exited = std::get_if<Exited>(&*status)) {
     failure.message = fmt::format("{} exited with code {}.", spec.name, exited->code);
   } else if (const auto* signaled = std::get_if<Signaled>(&*status)) {
     failure.message = fmt::format("{} was ended by signal {}.", spec.name, signaled->number);
   } else {
     failure.message = fmt::format("{} ended in an unknown way.", spec.name);
+  }
+  if (status) {
+    const std::string hint = missing_program_hint(*status, error_tail);
+    if (!hint.empty()) failure.message.append(" ").append(hint);
   }
   return failure;
 }

@@ -9,12 +9,10 @@
 
 #include "base/result.h"
 #include "model/agent.h"
+#include "model/run.h"
 #include "process/tree/exit_status.h"
 
 namespace clawdforge {
-
-// Of what is told to callers about an agent's failure.
-inline constexpr std::size_t kSentenceCharactersMax = 500;
 
 // Errc::agent_failed.
 Failure agent_failed(std::string_view code, std::string message);
@@ -23,8 +21,10 @@ Failure agent_failed(std::string_view code, std::string message);
 // "agent_not_started", or "no_resources".
 Failure failure_to_start(const std::string& agent, int error);
 
-// The process of a session's agent has ended; none: we have ended it.
-Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status);
+// The process of a session's agent has ended; none: we have ended it. `error_tail` is the last of
+// its standard error: what it says of a missing program becomes part of the sentence.
+Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status,
+                       std::string_view error_tail);
 
 // "agent_not_found", with what to install.
 Failure not_found(const AgentSpec& spec);

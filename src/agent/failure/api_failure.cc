@@ -1,6 +1,7 @@
 #include "agent/failure/api_failure.h"
 
 #include <algorithm>
+#include <ranges>
 #include <string_view>
 
 #include "agent/failure/agent_failure.h"
@@ -19,6 +20,8 @@ struct Kind {
 constexpr Kind kPromptTooLong{Errc::too_large, "prompt_too_long"};
 constexpr Kind kUnknownModel{Errc::invalid, "unknown_model"};
 constexpr Kind kAccountLimit{Errc::over_quota, "account_limit", Cause::account_limit};
+constexpr Kind kModelLimit{Errc::over_quota, "account_limit", Cause::model_limit};
+constexpr Kind kRateLimit{Errc::over_quota, "account_limit", Cause::rate_limit};
 constexpr Kind kNotLoggedIn{Errc::unavailable, "agent_not_logged_in", Cause::login};
 constexpr Kind kApiOverloaded{Errc::agent_failed, "api_overloaded"};
 constexpr Kind kApiUnreachable{Errc::agent_failed, "api_unreachable", Cause::other};
@@ -51,6 +54,27 @@ bool says_limit(std::string_view lower) {
                 "sonnet limit reached", "usage limit reached");
 }
 
+// The words before "limit" name what is used up. The account's own windows have the names below;
+// any other word is taken for a model's name: to take the account's limit for that of a model costs
+// a few runs in vain, the other mistake refuses all apps for hours.
+bool names_model(std::string_view lower) {
+  constexpr std::string_view kWindows[] = {"you've", "you’ve", "hit",    "reached", "your",
+                                           "claude", "ai",     "usage",  "5-hour",  "session",
+                                           "weekly", "daily",  "hourly", "monthly", "account",
+                                           "org's",  "team's", "spend",  "spending"};
+  const std::size_t end = lower.find("limit");
+  if (end == lower.npos) return false;
+  for (const auto word : std::views::split(lower.substr(0, end), ' ')) {
+    const std::string_view text(word.begin(), word.end());
+    if (!text.empty() && std::ranges::find(kWindows, text) == std::end(kWindows)) return true;
+  }
+  return false;
+}
+
+const Kind& limit_of(std::string_view lower) {
+  return names_model(lower) ? kModelLimit : kAccountLimit;
+}
+
 bool says_login(std::string_view lower) {
   return begins(lower, "not logged in", "invalid api key", "please run /login",
                 "failed to authenticate", "oauth token", "authentication_error",
@@ -66,7 +90,8 @@ bool says_no_connection(std::string_view lower) {
 // The model's name is the caller's own text and stands in the sentence: it is looked at
 // before anything that would refuse other callers.
 const Kind& kind_of(const FailureReport& report) {
-  const std::string lower = lower_of(report.text);
+  // What is looked for stands at the beginning, and the text may have many megabytes.
+  const std::string lower = lower_of(std::string_view(report.text).substr(0, kMaskedLineBytesMax));
   const int status = report.api_status.value_or(0);
   const auto reason_is = [&](std::string_view reason) { return report.terminal_reason == reason; };
 
@@ -77,8 +102,10 @@ const Kind& kind_of(const FailureReport& report) {
   if (status == 404 || begins(lower, "there's an issue with the selected model")) {
     return kUnknownModel;
   }
-  if (status == 429 || report.api_error == "usage_limit_reached") return kAccountLimit;
-  if ((status == 0 || status == 400) && says_limit(lower)) return kAccountLimit;
+  const bool may_say_limit = status == 0 || status == 400 || status == 429;
+  if (may_say_limit && says_limit(lower)) return limit_of(lower);
+  if (report.api_error == "usage_limit_reached") return limit_of(lower);
+  if (status == 429) return kRateLimit;
   if (status == 401 || ((status == 0 || status == 403) && says_login(lower))) return kNotLoggedIn;
   if (status == 529 || report.api_error_type == "overloaded_error" ||
       begins(lower, "api error: repeated 529")) {
@@ -108,8 +135,9 @@ Failure failure_of(const FailureReport& report, std::optional<std::int64_t> now,
                   .code = kind.code,
                   .message = masked_line(report.text, kSentenceCharactersMax, secrets),
                   .cause = kind.cause};
-  if (now && kind.cause == Cause::account_limit) {
-    failure.retry_after = wait_for(report.text, *now);
+  if (now && (kind.cause == Cause::account_limit || kind.cause == Cause::model_limit)) {
+    failure.retry_after =
+        wait_for(std::string_view(report.text).substr(0, kMaskedLineBytesMax), *now);
   }
   return failure;
 }

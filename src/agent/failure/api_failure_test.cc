@@ -67,6 +67,33 @@ TEST(ApiFailure, TellsTheRealSentencesApart) {
   }
 }
 
+// What the breaker goes by: only a sentence that names the account's own window is for all models.
+TEST(ApiFailure, TellsTheAccountsLimitFromThatOfAModelAndFromARateLimit) {
+  const auto cause = [](std::string text, std::optional<int> status = {}) {
+    return failure_of(error(std::move(text), status), kAskedAt, {}).cause;
+  };
+  for (const std::string account :
+       {"Claude AI usage limit reached|1759403600", "You've hit your limit · resets 3pm (UTC)",
+        "You've hit your session limit · resets 3pm (UTC)", "5-hour limit reached ∙ resets 3pm",
+        "You’ve hit your weekly limit · resets Oct 9", "Weekly limit reached ∙ resets Oct 9",
+        "You've reached your monthly usage limit", "You're out of extra usage · resets 3pm",
+        "Credit balance is too low"}) {
+    EXPECT_EQ(cause(account), Cause::account_limit) << account;
+    EXPECT_EQ(cause(account, 429), Cause::account_limit) << account;
+  }
+  for (const std::string model :
+       {"You've hit your Opus limit · resets Oct 9", "Opus weekly limit reached ∙ resets Oct 9",
+        "You've reached your Fable limit.", "Sonnet limit reached ∙ resets Oct 9"}) {
+    EXPECT_EQ(cause(model), Cause::model_limit) << model;
+    EXPECT_EQ(cause(model, 429), Cause::model_limit) << model;
+  }
+  for (const std::string plain :
+       {"API Error: Request rejected (429) · slow down",
+        "API Error: Extra usage is required for 1M context · enable it, or use another model"}) {
+    EXPECT_EQ(cause(plain, 429), Cause::rate_limit) << plain;
+  }
+}
+
 // Else one app could shut the door on all others by the name of a model.
 TEST(ApiFailure, IsNotMisledByWordsOfTheCaller) {
   for (const std::string words : {"Not logged in", "usage limit reached|1759999999",

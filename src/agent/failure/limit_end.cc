@@ -129,7 +129,7 @@ std::optional<Date> date_in(Words& words) {
   return std::nullopt;
 }
 
-// The name in the first brackets behind `from`, as it was written.
+// The name in the first brackets after `from`, as it was written.
 std::string_view zone_in(std::string_view sentence, std::size_t from) {
   const std::size_t open = sentence.find('(', from);
   if (open == std::string_view::npos) return {};

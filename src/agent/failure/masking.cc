@@ -223,6 +223,23 @@ void replace_all(std::string& text, std::string_view what) {
   text = std::move(out);
 }
 
+// The first kMaskedLineBytesMax without a word or a secret that the cut goes through: half of it
+// would not be recognised.
+std::string_view beginning_of(std::string_view text, const std::vector<std::string>& secrets) {
+  text = text.substr(0, kMaskedLineBytesMax);
+  for (const std::string& secret : secrets) {
+    for (std::size_t part = std::min(secret.size(), text.size()); part > 0; --part) {
+      if (!text.ends_with(std::string_view(secret).substr(0, part))) continue;
+      text.remove_suffix(part);
+      break;
+    }
+  }
+  // A word of more than this is not shown to its end, and is recognised by its beginning.
+  constexpr std::size_t kWordBytesMax = 1024;
+  const std::size_t word = text.find_last_of(" \t\n") + 1;  // 0: there is no blank
+  return text.size() - word > kWordBytesMax ? text : text.substr(0, word);
+}
+
 }  // namespace
 
 std::string valid_utf8(std::string_view bytes) {
@@ -257,6 +274,8 @@ std::string masked(std::string_view bytes, const std::vector<std::string>& secre
 
 std::string masked_line(std::string_view bytes, std::size_t characters_max,
                         const std::vector<std::string>& secrets) {
+  const bool is_cut = bytes.size() > kMaskedLineBytesMax;
+  if (is_cut) bytes = beginning_of(bytes, secrets);
   std::string line;
   std::size_t characters = 0;
   std::size_t last_begins_at = 0;
@@ -281,7 +300,9 @@ std::string masked_line(std::string_view bytes, std::size_t characters_max,
     }
     gap = false;
   }
-  return line;
+  if (!is_cut) return line;
+  if (characters == characters_max) line.resize(last_begins_at);
+  return line + "…";
 }
 
 }  // namespace clawdforge

@@ -144,5 +144,26 @@ TEST(MaskedLine, IsOneLineOfBoundedLength) {
   });
 }
 
+// What a long text costs must not depend on its length: it is cut first.
+TEST(MaskedLine, CutsALongTextBeforeItLooksAtIt) {
+  const std::string rest(64 * 1024 * 1024, 'x');
+  const auto begun = std::chrono::steady_clock::now();
+  const std::string line = masked_line("it failed: " + rest, 100);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(500));
+  EXPECT_EQ(line, "it failed: " + std::string(88, 'x') + "…");
+  EXPECT_EQ(masked_line("short" + std::string(kMaskedLineBytesMax, ' ') + "late", 100), "short…");
+}
+
+TEST(MaskedLine, ShowsNoSecretThatTheCutGoesThrough) {
+  const std::string secret = "correct horse battery";
+  for (std::size_t before = 1; before < secret.size(); ++before) {
+    const std::string text = "a" + std::string(kMaskedLineBytesMax - 1 - before, ' ') + secret;
+    EXPECT_EQ(masked_line(text + std::string(100, ' '), 100, {secret}), "a…") << before;
+  }
+  const std::string token = "sk-ant-0123456789abcdef";
+  const std::string text = "a" + std::string(kMaskedLineBytesMax - 8, ' ') + token;
+  EXPECT_EQ(masked_line(text, 100), "a…");
+}
+
 }  // namespace
 }  // namespace clawdforge

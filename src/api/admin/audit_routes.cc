@@ -28,8 +28,8 @@ AuditFilter filter_of(Query& query) {
   return filter;
 }
 
-// A run whose end nobody has seen has no duration: an earlier life of the gateway was
-// cut off with it.
+// A run that was under way when an earlier life of the gateway was cut off has no duration:
+// its real end is not known.
 std::optional<std::int64_t> duration_of(const RunEnd& end) {
   if (end.state == "interrupted" && end.duration_ms == 0) return std::nullopt;
   return end.duration_ms;
@@ -52,6 +52,7 @@ void append_run(std::string& out, const RunRecord& record) {
   append_member(out, "result_bytes", ended.result_bytes);
   append_member(out, "duration_ms", end ? duration_of(*end) : std::nullopt);
   append_member(out, "outcome", unless_empty(ended.outcome));
+  append_member(out, "error", ended.error);
   append_member(out, "stop_reason", ended.stop_reason);
   append_member(out, "exit_code", ended.exit_code);
   append_member(out, "exit_signal", ended.exit_signal);
@@ -98,8 +99,8 @@ Task<Response> list_sessions(const SessionRows* rows, const Sessions* sessions, 
 }
 
 void append_event(std::string& out, const AuditRecord& record) {
-  out += R"({"session_id":)";
-  append_json_string(out, record.session_id);
+  out += '{';
+  append_member(out, "session_id", unless_empty(record.session_id));
   append_member(out, "app_name", record.app);
   append_member(out, "event", record.event.event);
   append_member(out, "at", record.event.at);

@@ -1,7 +1,5 @@
 #include "api/core/api.h"
 
-#include <algorithm>
-
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
 #include "base/refusals.h"
@@ -10,17 +8,8 @@
 namespace clawdforge {
 namespace {
 
-constexpr const char* kForwardingHeaders[] = {"X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"};
 constexpr std::chrono::seconds kDrainRetryAfter{5};
 constexpr std::size_t kIgnoredBodyBytesMax = 64 * 1024;
-
-// A proxy that nobody declared trusted makes the whole world look like loopback; what
-// it forwards at least says so.
-bool is_local(const Request& request, const IpAddress& origin) {
-  return origin.is_loopback() && std::ranges::none_of(kForwardingHeaders, [&](const char* name) {
-           return request.header(name).has_value();
-         });
-}
 
 bool takes(Permit permit, CallerKind kind) {
   switch (permit) {
@@ -29,7 +18,6 @@ bool takes(Permit permit, CallerKind kind) {
     case Permit::app:
       return kind == CallerKind::app;
     case Permit::admin:
-    case Permit::loopback_or_admin:
       return kind == CallerKind::admin;
     case Permit::app_or_admin:
       return kind == CallerKind::app || kind == CallerKind::admin;
@@ -50,6 +38,12 @@ Result<void> check_type(const Endpoint& endpoint, const Request& request) {
   return {};
 }
 
+Task<Response> answer_with_headers(const Answer* answer, Caller caller, Request* request) {
+  Response response = co_await (*answer)(std::move(caller), request);
+  for (auto& header : request->answer_headers) response.headers.push_back(std::move(header));
+  co_return response;
+}
+
 }  // namespace
 
 Response json_response(std::string body) {
@@ -58,12 +52,11 @@ Response json_response(std::string body) {
   return response;
 }
 
-Api::Api(Endpoints endpoints, Auth auth, Quota& quota, std::size_t body_bytes_max,
-         const bool& is_draining, RefusalRenderers refusals)
+Api::Api(Endpoints endpoints, Auth auth, ApiLimits limits, const bool& is_draining,
+         RefusalRenderers refusals)
     : endpoints_(std::move(endpoints)),
       auth_(std::move(auth)),
-      quota_(quota),
-      body_bytes_max_(body_bytes_max),
+      limits_(limits),
       is_draining_(is_draining),
       refusals_(std::move(refusals)) {
   for (std::size_t i = 0; i < endpoints_.size(); ++i) {
@@ -101,8 +94,12 @@ Admission Api::refuse_unrouted(const Router::Match& match, const Request& reques
 
 Result<Caller> Api::check_caller(const Endpoint& endpoint, const Request& request,
                                  const IpAddress& origin) {
-  if (endpoint.permit == Permit::anybody) return Caller{};
-  if (endpoint.permit == Permit::loopback_or_admin && is_local(request, origin)) return Caller{};
+  if (endpoint.permit == Permit::anybody) {
+    if (auto checked = auth_.check_host(request); !checked) {
+      return std::unexpected(std::move(checked.error()));
+    }
+    return Caller{};
+  }
   auto caller = auth_.identify(request, origin);
   if (caller && !takes(endpoint.permit, caller->kind)) {
     return fail(Errc::forbidden, "wrong_token_kind",
@@ -112,9 +109,25 @@ Result<Caller> Api::check_caller(const Endpoint& endpoint, const Request& reques
   return caller;
 }
 
+Result<void> Api::count_app(const App& app, Admission& admission) {
+  if (auto taken = limits_.rates.take(app, admission.meter); !taken) return taken;
+  auto share = limits_.quota.admit_connection(app);
+  if (!share) return std::unexpected(std::move(share.error()));
+  admission.connection_hold = std::make_shared<const AppShare>(std::move(*share));
+  admission.memory = limits_.memory.open(app.name);
+  return {};
+}
+
 Admission Api::admit(Request& request) {
   const auto origin = auth_.check_address(request);
-  if (!origin) return refuse(origin.error(), request);
+  // The connection ends, and the next one counts for its address.
+  if (!origin) return refuse_connection(origin.error(), request, nullptr);
+  Admission admission;
+  // What other callers on this machine do must not keep its owner out.
+  const auto taken =
+      request.is_from_local_socket ? Result<void>() : limits_.rates.take(*origin, admission.meter);
+  if (!taken) return refuse_connection(taken.error(), request, nullptr);
+  if (*origin != request.peer) request.origin = *origin;
   auto match = router_.find(request.method, request.path);
   if (match.route == nullptr) return refuse_unrouted(match, request);
   const Endpoint& endpoint = endpoints_[match.route->index];
@@ -122,8 +135,7 @@ Admission Api::admit(Request& request) {
   if (!caller) return refuse(caller.error(), request, match.route);
   if (caller->kind == CallerKind::admin) request.who = "(admin)";
   if (caller->kind == CallerKind::app) request.who = caller->app->name;
-  if (is_draining_ && endpoint.permit != Permit::anybody &&
-      endpoint.permit != Permit::loopback_or_admin) {
+  if (is_draining_ && !endpoint.answers_while_draining) {
     const auto refused = fail_for_now(Errc::unavailable, "draining",
                                       "The gateway is shutting down.", kDrainRetryAfter);
     return refuse(refused.error(), request, match.route);
@@ -131,22 +143,27 @@ Admission Api::admit(Request& request) {
   if (const auto checked = check_type(endpoint, request); !checked) {
     return refuse(checked.error(), request, match.route);
   }
-  Admission admission;
   admission.route = match.route;
   if (caller->kind == CallerKind::app) {
-    auto share = quota_.admit_connection(*caller->app);
-    if (!share) return refuse_connection(share.error(), request, match.route);
-    admission.connection_hold = std::make_shared<const AppShare>(std::move(*share));
+    const auto counted = count_app(*caller->app, admission);
+    if (!counted) return refuse_connection(counted.error(), request, match.route);
+  } else {
+    admission.memory = limits_.memory.open(request.who);
   }
   request.params = std::move(match.params);
   admission.body_bytes_max = kIgnoredBodyBytesMax;
-  if (endpoint.body == Body::json) admission.body_bytes_max = body_bytes_max_;
+  if (endpoint.body == Body::json) {
+    admission.body_bytes_max = endpoint.body_bytes_max > 0
+                                   ? std::min(endpoint.body_bytes_max, limits_.body_bytes_max)
+                                   : limits_.body_bytes_max;
+  }
   if (endpoint.body == Body::multipart) admission.body_bytes_max = endpoint.body_bytes_max;
   admission.pulls_body = endpoint.body == Body::multipart;
   admission.watches_caller = endpoint.watches_caller;
-  admission.handler = [answer = &endpoint.answer,
+  admission.handler = [answer = &endpoint.answer, has_fields = endpoint.body == Body::json,
                        caller = std::move(*caller)](Request* admitted) mutable {
-    return (*answer)(std::move(caller), admitted);
+    if (!has_fields) return (*answer)(std::move(caller), admitted);
+    return answer_with_headers(answer, std::move(caller), admitted);
   };
   return admission;
 }

@@ -7,24 +7,36 @@
 
 #include "api/core/auth.h"
 #include "api/core/endpoint.h"
+#include "base/limits/byte_budget.h"
 #include "http/message/admission.h"
 #include "http/message/refusal.h"
 #include "http/message/router.h"
 #include "quota/quota.h"
+#include "quota/rate_limits.h"
 
 namespace clawdforge {
+
+// What bounds the requests of all callers. All that it refers to outlives the Api.
+struct ApiLimits {
+  Quota& quota;
+  RateLimits& rates;
+  ByteBudget& memory;
+  std::size_t body_bytes_max = 0;
+};
 
 class Api {
  public:
   // `is_draining` turns true when no new work is taken any more.
-  Api(Endpoints endpoints, Auth auth, Quota& quota, std::size_t body_bytes_max,
-      const bool& is_draining, RefusalRenderers refusals);
+  Api(Endpoints endpoints, Auth auth, ApiLimits limits, const bool& is_draining,
+      RefusalRenderers refusals);
 
   Admission admit(Request& request);
 
   const Router& router() const { return router_; }
 
  private:
+  // What the app may use of connections, rates and memory goes into the admission.
+  Result<void> count_app(const App& app, Admission& admission);
   Result<Caller> check_caller(const Endpoint& endpoint, const Request& request,
                               const IpAddress& origin);
   Admission refuse(const Failure& failure, const Request& request,
@@ -35,8 +47,7 @@ class Api {
 
   const Endpoints endpoints_;
   Auth auth_;
-  Quota& quota_;
-  const std::size_t body_bytes_max_;
+  const ApiLimits limits_;
   const bool& is_draining_;
   const RefusalRenderers refusals_;
   Router router_;

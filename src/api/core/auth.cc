@@ -29,6 +29,19 @@ std::optional<IpAddress> forwarded_address(std::string_view text) {
   return IpAddress::parse(text);
 }
 
+// A Host header's value: a name or an address, maybe with a port.
+std::string_view without_port(std::string_view host) {
+  const std::size_t colon = host.rfind(':');
+  const bool has_port = colon != host.npos && host.find(']', colon) == host.npos &&
+                        (host.starts_with('[') || host.find(':') == colon);
+  return has_port ? host.substr(0, colon) : host;
+}
+
+bool is_address(std::string_view host) {
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return IpAddress::parse(host).has_value();
+}
+
 std::string_view bearer_of(const Request& request) {
   constexpr std::string_view kScheme = "Bearer ";
   const auto header = request.header("Authorization");
@@ -67,30 +80,48 @@ Auth::Auth(AddressRules rules, Digest admin_digest, Apps& apps)
     : rules_(std::move(rules)), admin_digest_(admin_digest), apps_(apps) {}
 
 Result<IpAddress> Auth::check_address(const Request& request) const {
+  if (request.is_from_local_socket) return request.peer;
   const auto origin = origin_of(request, rules_.trusted_proxies);
   if (!origin) return address_not_allowed();
   if (!origin->is_loopback() && !contains(rules_.allow, *origin)) return address_not_allowed();
   return *origin;
 }
 
+Result<void> Auth::check_host(const Request& request) const {
+  const auto host = request.header("Host");
+  if (request.is_from_local_socket || !host) return {};  // HTTP/1.0 has none
+  const std::string_view name = without_port(*host);
+  if (is_address(name) || equals_ignoring_case(name, "localhost")) return {};
+  const bool is_known = std::ranges::any_of(
+      rules_.hosts, [&](const std::string& known) { return equals_ignoring_case(known, name); });
+  if (is_known) return {};
+  return fail(Errc::misdirected, "host_not_allowed",
+              "The gateway does not answer to this host name; ask by its address, or let its owner "
+              "add the name to allow_hosts.");
+}
+
 Result<Caller> Auth::identify(const Request& request, const IpAddress& origin) {
+  if (request.is_from_local_socket && !request.header("Authorization")) {
+    return Caller{CallerKind::admin, nullptr, {AdminDoor::socket, {}}};
+  }
   const std::string_view token = bearer_of(request);
   if (auto app = apps_.find(token)) {
     if (!app->ip_cidrs.empty() && !contains(app->ip_cidrs, origin)) return address_not_allowed();
-    return Caller{CallerKind::app, std::move(app)};
+    return Caller{CallerKind::app, std::move(app), {}};
   }
-  // From here on it is the admin or somebody who guesses, so the limit comes first.
+  const Digest digest = sha256(token);
+  if (!token.empty() && equal_in_constant_time(digest, admin_digest_)) {
+    return Caller{CallerKind::admin, nullptr, {AdminDoor::token, origin.text()}};
+  }
+  // Only what is wrong is limited: else a stranger who guesses from the admin's own address, or
+  // behind the same proxy, could keep the admin from revoking a token.
   const auto now = Attempts::Time::clock::now();
   if (attempts_.is_over(origin, now)) {
     return fail_for_now(Errc::over_quota, "too_many_attempts",
                         "Too many wrong tokens came from this address; try again later.",
                         attempts_.retry_after());
   }
-  if (!token.empty()) {
-    const Digest digest = sha256(token);
-    if (equal_in_constant_time(digest, admin_digest_)) return Caller{CallerKind::admin, nullptr};
-    attempts_.count(origin, digest, now);
-  }
+  if (!token.empty()) attempts_.count(origin, digest, now);
   return fail(Errc::unauthorized, "unauthorized",
               "Send a valid token as 'Authorization: Bearer <token>'.");
 }

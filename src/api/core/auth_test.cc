@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/async/run_to_end.h"
-#include "ledger/ledger.h"
+#include "ledger/open_ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -80,10 +80,10 @@ class AuthTest : public ::testing::Test {
         auth_({ranges({"10.0.0.0/8"}), {}}, sha256(kAdmin), apps_) {}
 
   std::string mint(const char* name, std::vector<Cidr> from = {}) {
-    NewApp fresh;
+    App fresh;
     fresh.name = name;
     fresh.ip_cidrs = std::move(from);
-    return std::string(run_to_end(io_, apps_.mint(std::move(fresh)))->token.reveal());
+    return std::string(run_to_end(io_, apps_.mint(std::move(fresh), {}))->token.reveal());
   }
 
   Result<Caller> identify(const std::string& header, const char* from = "127.0.0.1") {
@@ -126,7 +126,7 @@ TEST_F(AuthTest, TellsAppsAndTheAdminApart) {
 
 TEST_F(AuthTest, GivesOneAndTheSameAnswerToEveryBadToken) {
   const std::string token = mint("one");
-  ASSERT_TRUE(run_to_end(io_, apps_.revoke("one")));
+  ASSERT_TRUE(run_to_end(io_, apps_.revoke("one", {})));
   for (const std::string& header :
        {std::string(), std::string("Bearer"), std::string("Bearer "), std::string("Basic abc"),
         "Bearer " + token, std::string("Bearer cf_unknown"), token}) {
@@ -144,14 +144,43 @@ TEST_F(AuthTest, NarrowsAnAppToItsOwnRangesAlsoOnLoopback) {
   EXPECT_EQ(identify("Bearer " + token, "127.0.0.1").error().code, "address_not_allowed");
 }
 
-TEST_F(AuthTest, StopsGuessingButNotTheAppsOfTheSameAddress) {
+TEST_F(AuthTest, StopsGuessingButNotWhatIsRight) {
   const std::string token = mint("one");
   for (int i = 0; i < 20; ++i) identify("Bearer cf_guess" + std::to_string(i), "10.0.0.1");
   EXPECT_EQ(identify("Bearer cf_more", "10.0.0.1").error().code, "too_many_attempts");
-  EXPECT_EQ(identify(std::string("Bearer ") + kAdmin, "10.0.0.1").error().code,
-            "too_many_attempts");
+  EXPECT_TRUE(identify(std::string("Bearer ") + kAdmin, "10.0.0.1"));
   EXPECT_TRUE(identify("Bearer " + token, "10.0.0.1"));
-  EXPECT_TRUE(identify(std::string("Bearer ") + kAdmin, "10.0.0.2"));
+  EXPECT_EQ(identify("Bearer cf_more", "10.0.0.1").error().code, "too_many_attempts");
+}
+
+TEST_F(AuthTest, TakesTheSocketForTheAdminUnlessATokenSaysOtherwise) {
+  const std::string token = mint("one");
+  Request request = request_from("127.0.0.1");
+  request.is_from_local_socket = true;
+  EXPECT_EQ(auth_.identify(request, request.peer)->admin.door, AdminDoor::socket);
+  for (const std::string& header :
+       {"Bearer " + token, std::string("Bearer cf_wrong"), std::string("Bearer "), std::string()}) {
+    Request with_token = request_from("127.0.0.1", {{"Authorization", header}});
+    with_token.is_from_local_socket = true;
+    const auto caller = auth_.identify(with_token, with_token.peer);
+    EXPECT_FALSE(caller && caller->kind == CallerKind::admin) << header;
+  }
+}
+
+TEST_F(AuthTest, AnswersWithoutATokenOnlyToNamesThatCannotBeAStrangers) {
+  const Auth named({{}, {}, {"forge.example"}}, sha256(kAdmin), apps_);
+  const auto is_taken = [&](const char* host) {
+    return named.check_host(request_from("127.0.0.1", {{"Host", host}})).has_value();
+  };
+  for (const char* host : {"127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:80", "localhost:8800",
+                           "FORGE.example", "forge.example:1"}) {
+    EXPECT_TRUE(is_taken(host)) << host;
+  }
+  for (const char* host : {"", ":80", "evil.example", "forge.example.evil", "127.0.0.1.evil",
+                           "[::1", "[evil]:80", "localhost.evil:80", "::1:80:evil"}) {
+    EXPECT_FALSE(is_taken(host)) << host;
+  }
+  EXPECT_TRUE(named.check_host(request_from("127.0.0.1"))) << "HTTP/1.0 has no Host";
 }
 
 }  // namespace

@@ -4,16 +4,17 @@
 #include <memory>
 #include <string>
 
-#include "base/net.h"
 #include "model/app.h"
+#include "model/token_event.h"
 
 namespace clawdforge {
 
-enum class CallerKind { nobody, app, admin };
+enum class CallerKind { unidentified, app, admin };
 
 struct Caller {
-  CallerKind kind = CallerKind::nobody;
+  CallerKind kind = CallerKind::unidentified;
   std::shared_ptr<const App> app;  // only for CallerKind::app
+  AdminOrigin admin{};             // only for CallerKind::admin
 };
 
 }  // namespace clawdforge

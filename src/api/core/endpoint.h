@@ -15,12 +15,14 @@ namespace clawdforge {
 
 // What the token check lets through.
 enum class Permit {
-  anybody,            // by the address rule alone; a token is not looked at
-  app,                // an app's token
-  admin,              // the admin token
-  app_or_admin,       // either
-  loopback_or_admin,  // the admin token; none needed from this machine
+  anybody,       // by address and host name alone; a token is not looked at
+  app,           // an app's token
+  admin,         // the admin token
+  app_or_admin,  // either
 };
+
+// A body of a few fields. What is larger goes to the compute worker, which such paths do not use.
+inline constexpr std::size_t kSmallBodyBytesMax = 256 * 1024;
 
 // What the request brings along. A body that nothing is made of is read and dropped; a
 // multipart body is pulled by the endpoint.
@@ -35,8 +37,10 @@ struct Endpoint {
   Permit permit;
   Body body;
   Answer answer;
-  bool watches_caller = false;     // Request::hang_up happens when the caller hangs up
-  std::size_t body_bytes_max = 0;  // of a multipart body; JSON bodies all have the same
+  bool watches_caller = false;  // Request::hang_up happens when the caller hangs up
+  // Of a multipart body; of a JSON body where it is less than all may have. Zero: as all.
+  std::size_t body_bytes_max = 0;
+  bool answers_while_draining = false;
 };
 
 using Endpoints = std::vector<Endpoint>;

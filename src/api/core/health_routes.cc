@@ -50,16 +50,23 @@ Task<Response> openapi() { co_return json_response(std::string(kOpenApiJson)); }
 
 }  // namespace
 
-void add_health_routes(Endpoints& endpoints, const HealthSources& sources) {
+void add_health_routes(Endpoints& endpoints, const HealthSources& sources,
+                       bool metrics_without_token) {
   const HealthSources* from = &sources;
-  endpoints.push_back({"GET", "/healthz", Permit::anybody, Body::none,
-                       [from](Caller, Request*) { return healthz(from); }});
-  endpoints.push_back({"GET", "/readyz", Permit::anybody, Body::none,
-                       [from](Caller, Request* request) { return readyz(from, request); }});
-  endpoints.push_back({"GET", "/metrics", Permit::loopback_or_admin, Body::none,
-                       [from](Caller, Request*) { return metrics(from); }});
-  endpoints.push_back({"GET", "/openapi.json", Permit::anybody, Body::none,
-                       [](Caller, Request*) { return openapi(); }});
+  const auto add = [&endpoints](std::string_view path, Permit permit, Answer answer) {
+    endpoints.push_back({.method = "GET",
+                         .pattern = path,
+                         .permit = permit,
+                         .body = Body::none,
+                         .answer = std::move(answer),
+                         .answers_while_draining = true});
+  };
+  add("/healthz", Permit::anybody, [from](Caller, Request*) { return healthz(from); });
+  add("/readyz", Permit::anybody,
+      [from](Caller, Request* request) { return readyz(from, request); });
+  add("/metrics", metrics_without_token ? Permit::anybody : Permit::admin,
+      [from](Caller, Request*) { return metrics(from); });
+  add("/openapi.json", Permit::anybody, [](Caller, Request*) { return openapi(); });
 }
 
 }  // namespace clawdforge

@@ -22,6 +22,8 @@ struct HealthSources {
   std::function<void()> show_depths;  // brings the gauges of what waits up to date
 };
 
-void add_health_routes(Endpoints& endpoints, const HealthSources& sources);
+// `metrics_without_token`: else /metrics takes the admin token.
+void add_health_routes(Endpoints& endpoints, const HealthSources& sources,
+                       bool metrics_without_token);
 
 }  // namespace clawdforge

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 
 #include "api/core/wrong_fields.h"
+#include "json/json_check.h"
 #include "json/json_parse.h"
 
 namespace clawdforge {
@@ -30,7 +31,7 @@ json::value parse_within_depth(std::string_view text, json::error_code& error) {
   return json::parse({text.data(), text.size()}, error, {}, options);
 }
 
-// Of the string whose opening quote stands at `begin`: the place behind its closing one.
+// Of the string whose opening quote stands at `begin`: the place after its closing one.
 std::size_t string_end(std::string_view text, std::size_t begin) {
   std::size_t at = begin + 1;
   while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
@@ -50,6 +51,7 @@ bool spells(std::string_view quoted, std::string_view name) {
 
 Result<json::object> parse_json_object(std::string_view body) {
   if (body.empty()) return json::object();
+  if (has_more_values(body, kJsonValuesMax)) return bad_json("The JSON body has too many values.");
   json::error_code error;
   json::value value = parse_within_depth(body, error);
   if (error == json::error::too_deep) return bad_json("The JSON body is nested too deeply.");
@@ -92,9 +94,39 @@ bool brings_another_type(const Request& request) {
          request.header("Content-Length").value_or("0") != "0";
 }
 
-bool Fields::has(std::string_view name) const {
-  const json::value* value = object_.if_contains({name.data(), name.size()});
-  return value != nullptr && !value->is_null();
+void name_ignored_fields(Request& request, std::string names) {
+  if (!names.empty()) request.answer_headers.emplace_back("X-Clawdforge-Ignored", std::move(names));
+}
+
+const json::value* Fields::given(std::string_view name) {
+  asked_.push_back(name);
+  return object_.if_contains({name.data(), name.size()});
+}
+
+const json::value* Fields::find(std::string_view name) {
+  const json::value* const value = given(name);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+bool Fields::has(std::string_view name) { return find(name) != nullptr; }
+
+// Names are foreign text: what could end a header, or look like two names, becomes '?'.
+std::string Fields::ignored_names() const {
+  std::string names;
+  std::size_t count = 0;
+  for (const auto& member : object_) {
+    const std::string_view name(member.key().data(), member.key().size());
+    if (std::ranges::find(asked_, name) != asked_.end()) continue;
+    if (count > 0) names += ", ";
+    if (++count > kIgnoredNamesMax) return names + "...";
+    for (const char c : name.substr(0, kIgnoredNameBytesMax)) {
+      const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                            (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+      names += is_plain ? c : '?';
+    }
+    if (name.empty()) names += '?';
+  }
+  return names;
 }
 
 void Fields::wrong(std::string_view name, std::string message) {
@@ -102,8 +134,9 @@ void Fields::wrong(std::string_view name, std::string message) {
 }
 
 std::optional<std::string> Fields::text(std::string_view name) {
-  if (!has(name)) return std::nullopt;
-  const json::value& value = object_.at({name.data(), name.size()});
+  const json::value* const found = find(name);
+  if (found == nullptr) return std::nullopt;
+  const json::value& value = *found;
   if (value.is_string()) return std::string(value.get_string());
   wrong(name, "must be a string");
   return std::nullopt;
@@ -111,8 +144,9 @@ std::optional<std::string> Fields::text(std::string_view name) {
 
 std::optional<std::int64_t> Fields::integer(std::string_view name, std::int64_t min,
                                             std::int64_t max) {
-  if (!has(name)) return std::nullopt;
-  const json::value& value = object_.at({name.data(), name.size()});
+  const json::value* const found = find(name);
+  if (found == nullptr) return std::nullopt;
+  const json::value& value = *found;
   if (value.is_int64() && value.get_int64() >= min && value.get_int64() <= max) {
     return value.get_int64();
   }
@@ -122,8 +156,9 @@ std::optional<std::int64_t> Fields::integer(std::string_view name, std::int64_t 
 
 std::optional<std::vector<std::string>> Fields::texts(std::string_view name,
                                                       std::size_t count_max) {
-  if (!has(name)) return std::nullopt;
-  const json::value& value = object_.at({name.data(), name.size()});
+  const json::value* const found = find(name);
+  if (found == nullptr) return std::nullopt;
+  const json::value& value = *found;
   if (!value.is_array() || value.get_array().size() > count_max) {
     wrong(name, fmt::format("must be a list of at most {} strings", count_max));
     return std::nullopt;
@@ -140,27 +175,33 @@ std::optional<std::vector<std::string>> Fields::texts(std::string_view name,
 }
 
 std::optional<bool> Fields::boolean(std::string_view name) {
-  if (!has(name)) return std::nullopt;
-  const json::value& value = object_.at({name.data(), name.size()});
+  const json::value* const found = find(name);
+  if (found == nullptr) return std::nullopt;
+  const json::value& value = *found;
   if (value.is_bool()) return value.get_bool();
   wrong(name, "must be true or false");
   return std::nullopt;
 }
 
 const json::object* Fields::object(std::string_view name) {
-  if (!has(name)) return nullptr;
-  const json::object* const object = object_.at({name.data(), name.size()}).if_object();
+  const json::value* const found = find(name);
+  if (found == nullptr) return nullptr;
+  const json::object* const object = found->if_object();
   if (object == nullptr) wrong(name, "must be an object");
   return object;
 }
 
 const json::array* Fields::array(std::string_view name) {
-  if (!has(name)) return nullptr;
-  const json::array* const array = object_.at({name.data(), name.size()}).if_array();
+  const json::value* const found = find(name);
+  if (found == nullptr) return nullptr;
+  const json::array* const array = found->if_array();
   if (array == nullptr) wrong(name, "must be a list");
   return array;
 }
 
-Result<void> Fields::check() const { return refuse_wrong(wrong_); }
+Result<void> Fields::check(std::string* ignored) const {
+  if (ignored != nullptr) *ignored = ignored_names();
+  return refuse_wrong(wrong_);
+}
 
 }  // namespace clawdforge

@@ -86,6 +86,35 @@ TEST(ContentType, IsWrongWhenABodyOfAnotherTypeComes) {
   }
 }
 
+std::string ignored_in(const std::string& text) {
+  const auto body = parse_json_object(text);
+  Fields fields(*body);
+  fields.text("known");
+  fields.has("other");
+  std::string ignored;
+  EXPECT_TRUE(fields.check(&ignored));
+  return ignored;
+}
+
+TEST(Fields, NamesWhatWasNotAskedFor) {
+  EXPECT_EQ(ignored_in(R"({"known":"x","cwd":"/","permision_mode":null,"other":1})"),
+            "cwd, permision_mode");
+  EXPECT_EQ(ignored_in("{}"), "");
+  EXPECT_EQ(ignored_in(R"({"known":"x"})"), "");
+}
+
+TEST(Fields, NamesOfForeignersCannotBreakAHeader) {
+  EXPECT_EQ(ignored_in(R"({"a\r\nSet-Cookie: b":1,"c,d":2,"\u00e9":3,"":4})"),
+            "a??Set-Cookie??b, c?d, ??, ?");
+  EXPECT_EQ(ignored_in("{\"" + std::string(500, 'x') + "\":1}"),
+            std::string(kIgnoredNameBytesMax, 'x'));
+  std::string many = "{";
+  for (int i = 0; i < 1'000; ++i) many += (i > 0 ? ",\"n" : "\"n") + std::to_string(i) + "\":1";
+  const std::string names = ignored_in(many + "}");
+  EXPECT_TRUE(names.starts_with("n0, n1, ")) << names;
+  EXPECT_TRUE(names.ends_with("n15, ...")) << names;
+}
+
 TEST(MemberText, IsTheValueAsItWasWritten) {
   const std::string body =
       "{ \"a\" : 1 ,\r\n\"meta\" :\t{ \"z\":99999999999999999999, \"a\" : [1.0, -0 ,1e2],\n"

@@ -6,10 +6,12 @@
 #include <set>
 #include <string>
 
+#include "agent/core/agent_catalog.h"
 #include "agent/core/no_agents_fixture.h"
 #include "api/admin/audit_routes.h"
 #include "api/admin/sweep_routes.h"
 #include "api/admin/token_routes.h"
+#include "api/admin/whoami_routes.h"
 #include "api/core/health_routes.h"
 #include "api/core/openapi_json.h"
 #include "api/core/problem.h"
@@ -21,7 +23,15 @@
 #include "api/native/session_routes.h"
 #include "base/async/run_to_end.h"
 #include "http/message/router.h"
-#include "ledger/ledger.h"
+#include "ledger/open_ledger.h"
+#include "quota/quota.h"
+#include "sessions/live/session_dependencies.h"
+#include "storage/disk/disk.h"
+#include "storage/work/acpx_records.h"
+#include "storage/work/run_dirs.h"
+#include "storage/work/session_dirs.h"
+#include "storage/work/upload_files.h"
+#include "uploads/uploads.h"
 
 namespace clawdforge {
 namespace json = boost::json;
@@ -66,29 +76,33 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
                              [] { return false; },
                              [] {}};
   Endpoints endpoints;
-  add_health_routes(endpoints, health);
+  add_health_routes(endpoints, health, false);
   Disk disk(io.get_executor());
   UploadFiles upload_files(".", disk);
-  Uploads uploads(ledger->uploads, upload_files, clock, ids, "instance");
-  add_file_routes(endpoints, uploads, 1024);
+  Uploads uploads(ledger->uploads, upload_files, clock, ids, "instance", 1'000);
+  add_file_routes(endpoints, uploads, apps, 1024);
   const AgentCatalog catalog({});
   NoAgents starter;
   RunDirs run_dirs(".", disk, log);
   Quota quota({}, metrics);
-  Runs runs({io.get_executor(), ledger->runs, quota, catalog, starter, uploads, run_dirs, clock,
-             ids, metrics, "instance"});
+  const Policies policies({}, {}, {});
+  Runs runs({io.get_executor(), ledger->runs, quota, apps, policies, catalog, starter, uploads,
+             run_dirs, clock, ids, metrics, "instance"});
   ComputeWorker compute(io.get_executor());
+  ByteBudget memory({.bytes_max = 1024, .share_bytes_max = 1024}, metrics);
   add_run_routes(endpoints, runs, compute, {});
   SessionDirs session_dirs(".", disk, log);
   AcpxRecords acpx_records(".", disk);
-  Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, quota, catalog, starter,
-                     uploads, session_dirs, acpx_records, clock, ids, log, metrics},
+  Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, quota, policies, catalog,
+                     starter, uploads, session_dirs, acpx_records, clock, ids, log, metrics},
                     {});
-  add_session_routes(endpoints, sessions, apps, quota, compute, ledger->sessions, {});
-  add_event_routes(endpoints, sessions, apps, quota);
+  add_session_routes(endpoints, sessions, apps, quota, memory, compute, ledger->sessions, {});
+  add_event_routes(endpoints, sessions, apps, quota, memory);
   add_permission_routes(endpoints, sessions);
-  add_agent_routes(endpoints, [] { return std::vector<AgentListing>(); });
-  add_token_routes(endpoints, apps, sessions);
+  add_agent_routes(endpoints, [] { return std::vector<AgentListing>(); }, policies);
+  add_whoami_routes(endpoints, policies, {});
+  AppRemovals removals({ledger->apps, sessions, clock, log});
+  add_token_routes(endpoints, apps, sessions, removals);
   add_audit_routes(endpoints, {ledger->runs, ledger->sessions, ledger->audit}, sessions);
   Sweeper sweeper({io.get_executor(), ledger->uploads, ledger->runs, ledger->audit, upload_files,
                    clock, log, metrics},

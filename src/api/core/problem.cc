@@ -20,6 +20,8 @@ int status_of(Errc kind) {
       return 409;
     case Errc::gone:
       return 410;
+    case Errc::misdirected:
+      return 421;
     case Errc::too_large:
       return 413;
     case Errc::unsupported_type:

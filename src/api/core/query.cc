@@ -26,7 +26,7 @@ Query::Query(std::string_view text) {
     text.remove_prefix(std::min(pair.size() + 1, text.size()));
     const std::size_t equals = std::min(pair.find('='), pair.size());
     auto name = decoded(pair.substr(0, equals));
-    if (!name || name->empty()) continue;  // none that anybody could ask for
+    if (!name || name->empty()) continue;  // no route could ask for it
     parameters_.push_back(
         {std::move(*name), decoded(pair.substr(std::min(equals + 1, pair.size())))});
   }

@@ -1,5 +1,5 @@
 // The query of a request, field by field, with every mistake collected like those of a
-// JSON body. Parameters that nobody asks for are ignored.
+// JSON body. Parameters that no route asks for are ignored.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace clawdforge {
 
 class Query {
  public:
-  // `text` is what stands behind the '?', still percent-encoded.
+  // `text` is what follows the '?', still percent-encoded.
   explicit Query(std::string_view text);
 
   // Each gives the parameter, or none where it is absent or wrong; wrong is noted. One

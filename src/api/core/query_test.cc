@@ -27,7 +27,7 @@ TEST(Query, GivesWhatIsThereDecoded) {
   EXPECT_TRUE(query.check());
 }
 
-TEST(Query, IgnoresWhatNobodyAsksFor) {
+TEST(Query, IgnoresWhatNoRouteAsksFor) {
   Query query("&&x=%zz&y=1&y=2&=7&%=8&limit=5&");
   EXPECT_EQ(query.integer("limit", 1, 10), 5);
   EXPECT_TRUE(query.check());

@@ -1,11 +1,11 @@
-// A refusal has the shape of the dialect whose path it is, whoever refuses: the api by the head,
-// http by the body, or http because a handler broke.
+// A refusal has the shape of the dialect whose path it is, wherever it is made: in the api by the
+// head, in http by the body, or in http because a handler broke.
 #include <gtest/gtest.h>
 
 #include "api/core/api.h"
 #include "api/core/problem.h"
 #include "http/server/server_fixture.h"
-#include "ledger/ledger.h"
+#include "ledger/open_ledger.h"
 
 namespace clawdforge {
 namespace {
@@ -48,7 +48,8 @@ class RefusalShapes : public ::testing::Test {
   }
 
   std::string ask(const std::string& head, const std::string& body = {}) {
-    return server_.ask(head + " HTTP/1.1\r\nHost: t\r\nConnection: close\r\nX-Request-Id: r-1" +
+    return server_.ask(head +
+                       " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Request-Id: r-1" +
                        "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
   }
   void expect_dialect(const std::string& answer, const std::string& status,
@@ -75,7 +76,19 @@ class RefusalShapes : public ::testing::Test {
   Apps apps_{ledger_->apps, clock_, ids_, log_};
   const bool is_draining_ = false;
   Quota quota_{{}, metrics_};
-  Api api_{endpoints(), Auth({}, sha256("admin"), apps_), quota_, 16, is_draining_, renderers()};
+  RateLimits rates_{{.app_requests_max = 1e6,
+                     .app_bytes_max = 1e9,
+                     .address_requests_max = 1e6,
+                     .address_bytes_max = 1e9,
+                     .address_connections_max = 10,
+                     .proxies = {}},
+                    metrics_};
+  ByteBudget memory_{{.bytes_max = 1 << 20, .share_bytes_max = 1 << 20}, metrics_};
+  Api api_{endpoints(),
+           Auth({}, sha256("admin"), apps_),
+           {.quota = quota_, .rates = rates_, .memory = memory_, .body_bytes_max = 16},
+           is_draining_,
+           renderers()};
   RunningServer server_{options(), [this](Request& request) { return api_.admit(request); }};
 };
 

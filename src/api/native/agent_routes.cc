@@ -21,10 +21,17 @@ Task<Response> list(std::vector<AgentListing> agents) {
 
 }  // namespace
 
-void add_agent_routes(Endpoints& endpoints, std::function<std::vector<AgentListing>()> listings) {
-  endpoints.push_back(
-      {"GET", "/agents", Permit::app_or_admin, Body::none,
-       [listings = std::move(listings)](Caller, Request*) { return list(listings()); }});
+void add_agent_routes(Endpoints& endpoints, std::function<std::vector<AgentListing>()> listings,
+                      const Policies& policies) {
+  endpoints.push_back({"GET", "/agents", Permit::app_or_admin, Body::none,
+                       [listings = std::move(listings), of = &policies](Caller caller, Request*) {
+                         auto agents = listings();
+                         std::erase_if(agents, [&](const AgentListing& agent) {
+                           return caller.kind == CallerKind::app &&
+                                  !allows_agent(of->of(*caller.app, agent.name), agent.name);
+                         });
+                         return list(std::move(agents));
+                       }});
 }
 
 }  // namespace clawdforge

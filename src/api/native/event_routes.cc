@@ -16,33 +16,51 @@ namespace {
 
 constexpr std::int64_t kEventPageMax = 1'000;
 constexpr std::int64_t kEventPageDefault = 100;
-constexpr std::size_t kEventPageBytesMax = 16 * 1024 * 1024;  // but for the last event of a page
+constexpr std::size_t kEventPageBytesMax = 4 * 1024 * 1024;  // but for the last event of a page
+// Events of a stream that are put together for one write, and from which size on one is sent
+// without a copy.
+constexpr std::size_t kStreamBatchBytesMax = 64 * 1024;
+constexpr std::size_t kSliceBytesMin = 32 * 1024;
+// What a reader may hold without being counted.
+constexpr std::size_t kUncountedPieceBytesMax = 4 * 1024;
 
-// Not an event, because no other reader of the session has it; whoever comes back gets 401.
+// A comment, not an event, because no other reader of the session has it. When the caller comes
+// back it gets 401.
 constexpr std::string_view kTokenGone = ": the token is not valid any more\n\n";
 
-// Calls `use` with each event of the piece that the reader has not seen, until it says false.
-template <class Use>
-bool each_event(const EventPiece& piece, Use use) {
-  for (const SharedBlock& block : piece.blocks) {
-    std::string_view rest = block->lines;
-    while (!rest.empty()) {
-      const std::string_view line = rest.substr(0, rest.find('\n'));
-      rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-      const auto event = event_in(line);
-      if (!event || event->id <= piece.after) continue;
-      if (!use(*event, line)) return false;
+// Goes through the events of a piece that the reader has not seen.
+class EventCursor {
+ public:
+  explicit EventCursor(const EventPiece& piece) : piece_(piece) {}
+
+  // None: there are no more.
+  std::optional<EventView> next() {
+    for (;;) {
+      while (rest_.empty()) {
+        if (block_ == piece_.blocks.size()) return std::nullopt;
+        rest_ = piece_.blocks[block_++]->lines;
+      }
+      line_ = rest_.substr(0, rest_.find('\n'));
+      rest_.remove_prefix(std::min(line_.size() + 1, rest_.size()));
+      const auto event = event_in(line_);
+      if (event && event->id > piece_.after) return event;
     }
   }
-  return true;
-}
+  std::string_view line() const { return line_; }  // of the event that was given last
+
+ private:
+  const EventPiece& piece_;
+  std::size_t block_ = 0;  // the next one
+  std::string_view rest_;  // of the present one
+  std::string_view line_;
+};
 
 bool is_closing(std::string_view kind) { return kind == "done" || kind == "failed"; }
 
 struct Watcher {
   std::unique_ptr<EventReader> reader;
   std::optional<std::int64_t> turn_index;
-  AppShare share;  // of the app's streams
+  StreamShare share;
   std::shared_ptr<const App> app;
   const Apps* apps = nullptr;
 };
@@ -51,24 +69,52 @@ Async<void> flush(BodyWriter* writer, std::string* out) {
   co_return co_await writer->write(std::exchange(*out, {}));
 }
 
-// What a piece is as a stream. False: it ends here.
-bool append_piece(std::string& out, const EventPiece& piece,
-                  std::optional<std::int64_t> turn_index) {
+std::size_t bytes_of(const EventPiece& piece) {
+  std::size_t bytes = 0;
+  for (const SharedBlock& block : piece.blocks) bytes += block->lines.size();
+  return bytes;
+}
+
+// What a reader that takes nothing makes us keep for it alone.
+Fit hold_piece(ByteHold& memory, const EventPiece& piece) {
+  const std::size_t bytes = bytes_of(piece);
+  const std::size_t held = (piece.is_own ? bytes : 0) + std::min(bytes, kStreamBatchBytesMax);
+  return memory.resize(held > kUncountedPieceBytesMax ? held : 0);
+}
+
+void append_notices(std::string& out, const EventPiece& piece) {
   if (piece.gap) {
     append_sse(out, std::nullopt, "gap",
                fmt::format(R"({{"from":{},"to":{}}})", piece.gap->from, piece.gap->to));
   }
   if (piece.is_lagging) append_sse(out, std::nullopt, "lagged", "{}");
   if (piece.end == FeedEnd::shutdown) append_sse(out, std::nullopt, "shutdown", "{}");
-  std::size_t bytes = out.size();
-  for (const SharedBlock& block : piece.blocks) bytes += block->lines.size();
-  out.reserve(bytes);  // an event is shorter in a stream than in its line
-  const bool goes_on = each_event(piece, [&](const EventView& event, std::string_view) {
-    if (turn_index && event.turn_index != *turn_index) return true;
-    append_sse(out, event.id, event.kind, event.json);
-    return !(turn_index && is_closing(event.kind));
-  });
-  return goes_on && !piece.is_lagging && piece.end == FeedEnd::none;
+}
+
+// Sends a piece as a stream, but for its last small events, which stay in `out`. Small events go
+// together; a large one is sent from its block, which all readers share. False: the stream ends
+// here.
+Async<bool> send_piece(BodyWriter* writer, const EventPiece* piece,
+                       std::optional<std::int64_t> turn_index, std::string* out) {
+  EventCursor cursor(*piece);
+  while (const auto event = cursor.next()) {
+    if (turn_index && event->turn_index != *turn_index) continue;
+    const bool is_large = event->json.size() >= kSliceBytesMin;
+    append_sse_begin(*out, event->id, event->kind);
+    if (is_large || out->size() + event->json.size() > kStreamBatchBytesMax) {
+      auto written = co_await flush(writer, out);
+      if (!written) co_return std::unexpected(std::move(written.error()));
+    }
+    if (is_large) {
+      auto written = co_await writer->write_slice(event->json);
+      if (!written) co_return std::unexpected(std::move(written.error()));
+    } else {
+      out->append(event->json);
+    }
+    out->append(kSseEnd);
+    if (turn_index && is_closing(event->kind)) co_return false;
+  }
+  co_return !piece->is_lagging && piece->end == FeedEnd::none;
 }
 
 Async<void> send_events(Watcher watcher, BodyWriter* writer) {
@@ -80,15 +126,23 @@ Async<void> send_events(Watcher watcher, BodyWriter* writer) {
       const auto written = co_await flush(writer, &out);
       if (!written) co_return written;
     }
+    watcher.share.memory.release();
     const auto quiet = std::chrono::steady_clock::now() - told_at;
     const auto pause = std::chrono::ceil<std::chrono::milliseconds>(kHeartbeat - quiet);
-    const auto piece = co_await watcher.reader->next(std::max(pause, std::chrono::milliseconds(0)));
+    auto piece = co_await watcher.reader->next(std::max(pause, std::chrono::milliseconds(0)));
     if (!piece) co_return std::unexpected(piece.error());
     if (!watcher.apps->is_current(*watcher.app)) {
       out += kTokenGone;
       break;
     }
-    goes_on = append_piece(out, *piece, watcher.turn_index);
+    if (hold_piece(watcher.share.memory, *piece) != Fit::fits) {
+      *piece = {};  // it goes on from there when it comes back
+      piece->is_lagging = true;
+    }
+    append_notices(out, *piece);
+    const auto sent = co_await send_piece(writer, &*piece, watcher.turn_index, &out);
+    if (!sent) co_return std::unexpected(sent.error());
+    goes_on = *sent;
     if (out.empty() && std::chrono::steady_clock::now() - told_at >= kHeartbeat) {
       out += kSseComment;
     }
@@ -137,36 +191,45 @@ Task<Response> event_page(std::unique_ptr<EventReader> reader, EventQuery asked,
       gap = fmt::format(R"(,"gap":{{"from":{},"to":{}}})", missing->from, missing->to);
       after = missing->to;
     }
-    const bool has_room = each_event(*piece, [&](const EventView& event, std::string_view line) {
-      if (count >= asked.limit || body.size() > kEventPageBytesMax) return false;
+    bool has_room = true;
+    EventCursor cursor(*piece);
+    while (const auto event = cursor.next()) {
+      has_room = count < asked.limit && body.size() <= kEventPageBytesMax;
+      if (!has_room) break;
       if (count++ > 0) body += ',';
-      body += line;
-      after = event.id;
-      return true;
-    });
+      body += cursor.line();
+      after = event->id;
+    }
     if (!has_room) break;
   }
   body += fmt::format(R"(],"next_after":{}{}}})", after, gap);
   co_return json_response(std::move(body));
 }
 
-Task<Response> events(Sessions* sessions, const Apps* apps, Quota* quota, Caller caller,
-                      Request* request) {
+struct EventDependencies {
+  Sessions* sessions;
+  const Apps* apps;
+  Quota* quota;
+  ByteBudget* memory;
+};
+
+Task<Response> events(EventDependencies deps, Caller caller, Request* request) {
   const bool is_stream = accepts_event_stream(*request);
   const auto asked = parse_events(*request, is_stream);
   if (!asked) co_return problem(asked.error(), request->id);
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
-  AppShare share;
+  StreamShare share;
   if (is_stream) {
-    auto admitted = quota->admit_event_stream(*caller.app);
+    auto admitted = admit_stream(*deps.quota, *deps.memory, *caller.app);
     if (!admitted) co_return problem(admitted.error(), request->id);
     share = std::move(*admitted);
   }
-  auto reader = co_await sessions->read_events(caller.app->name, *id, asked->after);
+  auto reader = co_await deps.sessions->read_events(caller.app->name, *id, asked->after);
   if (!reader) co_return session_problem(reader.error(), request->id);
   if (is_stream) {
-    co_return event_stream(std::move(*reader), std::nullopt, std::move(share), caller.app, *apps);
+    co_return event_stream(std::move(*reader), std::nullopt, std::move(share), caller.app,
+                           *deps.apps);
   }
   co_return co_await event_page(std::move(*reader), *asked, request->id);
 }
@@ -182,11 +245,16 @@ Task<Response> cancel(Sessions* sessions, Caller caller, Request* request) {
 
 }  // namespace
 
+Result<StreamShare> admit_stream(Quota& quota, ByteBudget& memory, const App& app) {
+  auto stream = quota.admit_event_stream(app);
+  if (!stream) return std::unexpected(std::move(stream.error()));
+  return StreamShare{.stream = std::move(*stream), .memory = memory.open(app.name)};
+}
+
 Response event_stream(std::unique_ptr<EventReader> reader, std::optional<std::int64_t> turn_index,
-                      AppShare share, std::shared_ptr<const App> app, const Apps& apps) {
+                      StreamShare share, std::shared_ptr<const App> app, const Apps& apps) {
   Response response;
   response.content_type = "text/event-stream";
-  response.headers.emplace_back("Cache-Control", "no-store");
   response.headers.emplace_back("X-Accel-Buffering", "no");
   response.stream = [watcher = Watcher{std::move(reader), turn_index, std::move(share),
                                        std::move(app), &apps}](BodyWriter* writer) mutable {
@@ -195,12 +263,13 @@ Response event_stream(std::unique_ptr<EventReader> reader, std::optional<std::in
   return response;
 }
 
-void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota) {
+void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
+                      ByteBudget& memory) {
   Sessions* const all = &sessions;
-  endpoints.push_back({"GET", "/sessions/{id}/events", Permit::app, Body::none,
-                       [all, known = &apps, shares = &quota](Caller caller, Request* request) {
-                         return events(all, known, shares, std::move(caller), request);
-                       }});
+  endpoints.push_back(
+      {"GET", "/sessions/{id}/events", Permit::app, Body::none,
+       [deps = EventDependencies{&sessions, &apps, &quota, &memory}](
+           Caller caller, Request* request) { return events(deps, std::move(caller), request); }});
   endpoints.push_back(
       {"POST", "/sessions/{id}/cancel", Permit::app, Body::none,
        [all](Caller caller, Request* request) { return cancel(all, std::move(caller), request); }});

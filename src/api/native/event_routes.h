@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "api/core/endpoint.h"
+#include "base/limits/byte_budget.h"
 #include "quota/apps.h"
 #include "quota/quota.h"
 #include "sessions/sessions.h"
@@ -17,12 +18,21 @@ namespace clawdforge {
 // A stream says something at least this often; callers are promised 15 s.
 inline constexpr std::chrono::seconds kHeartbeat{14};
 
+// What a stream holds of its app's: one of its streams, and memory for what it is about to send.
+struct StreamShare {
+  AppShare stream;
+  ByteHold memory;
+};
+// Errc::over_quota "too_many_streams".
+Result<StreamShare> admit_stream(Quota& quota, ByteBudget& memory, const App& app);
+
 // With a turn, only what is told of it, until it has ended. The stream ends when the app's
 // token does, and holds the share until then.
 Response event_stream(std::unique_ptr<EventReader> reader, std::optional<std::int64_t> turn_index,
-                      AppShare share, std::shared_ptr<const App> app, const Apps& apps);
+                      StreamShare share, std::shared_ptr<const App> app, const Apps& apps);
 
 // All that is handed in outlives the endpoints.
-void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota);
+void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
+                      ByteBudget& memory);
 
 }  // namespace clawdforge

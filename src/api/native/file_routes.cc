@@ -72,11 +72,21 @@ class UploadForm final : public MultipartSink {
   std::string ttl_;
 };
 
+// Where an upload goes, and whose it is.
+struct Target {
+  Uploads* uploads;
+  const Apps* apps;
+  std::size_t file_bytes_max;
+  std::shared_ptr<const App> app;
+
+  bool is_revoked() const { return !apps->is_current(*app); }
+};
+
 // What was pulled so far goes to the disk, where the file begins with its first block.
-Async<void> write_block(Uploads* uploads, std::size_t file_bytes_max, UploadForm* form,
-                        std::unique_ptr<IncomingUpload>* incoming) {
+Async<void> write_block(Target to, UploadForm* form, std::unique_ptr<IncomingUpload>* incoming) {
   if (!*incoming) {
-    auto begun = co_await uploads->begin(static_cast<std::int64_t>(file_bytes_max));
+    auto begun =
+        co_await to.uploads->begin(to.app->name, static_cast<std::int64_t>(to.file_bytes_max));
     if (!begun) co_return std::unexpected(begun.error());
     *incoming = std::move(*begun);
   }
@@ -85,24 +95,24 @@ Async<void> write_block(Uploads* uploads, std::size_t file_bytes_max, UploadForm
 }
 
 // Reads the whole body. The file is on the disk then, whole, but not kept yet.
-Async<std::unique_ptr<IncomingUpload>> read_form(Uploads* uploads, std::size_t file_bytes_max,
-                                                 Request* request, UploadForm* form) {
+Async<std::unique_ptr<IncomingUpload>> read_form(Target to, Request* request, UploadForm* form) {
   auto boundary = multipart_boundary(request->header("Content-Type").value_or(""));
   if (!boundary) co_return std::unexpected(boundary.error());
   MultipartParser parser(*boundary);
   std::unique_ptr<IncomingUpload> incoming;
   for (;;) {
     auto pulled = co_await request->body_reader->next();
+    if (to.is_revoked()) co_return token_revoked();
     if (!pulled) co_return std::unexpected(pulled.error());
     if (pulled->empty()) break;
     if (auto fed = parser.feed(*pulled, *form); !fed) co_return std::unexpected(fed.error());
     if (form->held_bytes() < kBlockBytes) continue;
-    auto written = co_await write_block(uploads, file_bytes_max, form, &incoming);
+    auto written = co_await write_block(to, form, &incoming);
     if (!written) co_return std::unexpected(written.error());
   }
   if (auto finished = parser.finish(); !finished) co_return std::unexpected(finished.error());
   if (form->files() == 1) {
-    auto written = co_await write_block(uploads, file_bytes_max, form, &incoming);
+    auto written = co_await write_block(to, form, &incoming);
     if (!written) co_return std::unexpected(written.error());
   }
   co_return incoming;
@@ -115,10 +125,9 @@ Response upload_response(const KeptUpload& kept) {
   return json_response(std::move(body));
 }
 
-Task<Response> receive(Uploads* uploads, std::size_t file_bytes_max, Caller caller,
-                       Request* request) {
+Task<Response> receive(Target to, Request* request) {
   UploadForm form;
-  auto incoming = co_await read_form(uploads, file_bytes_max, request, &form);
+  auto incoming = co_await read_form(to, request, &form);
   if (!incoming) co_return problem(incoming.error(), request->id);
   Query query(request->query);
   if (form.files() == 0) query.wrong("file", "is required");
@@ -126,23 +135,30 @@ Task<Response> receive(Uploads* uploads, std::size_t file_bytes_max, Caller call
   const auto ttl_secs = form.ttl_secs(query);
   if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
   auto kept =
-      co_await uploads->keep(std::move(*incoming), {caller.app->name, form.filename(), ttl_secs});
+      co_await to.uploads->keep(std::move(*incoming), {to.app->name, form.filename(), ttl_secs});
   if (!kept) co_return problem(kept.error(), request->id);
+  if (to.is_revoked()) {
+    // Its row may have come after all others of the app were closed.
+    const auto expired = co_await to.uploads->expire(std::move(kept->token));
+    co_return problem(expired ? token_revoked().error() : expired.error(), request->id);
+  }
   co_return upload_response(*kept);
 }
 
 }  // namespace
 
-void add_file_routes(Endpoints& endpoints, Uploads& uploads, std::size_t file_bytes_max) {
-  endpoints.push_back({.method = "POST",
-                       .pattern = "/files",
-                       .permit = Permit::app,
-                       .body = Body::multipart,
-                       .answer =
-                           [all = &uploads, file_bytes_max](Caller caller, Request* request) {
-                             return receive(all, file_bytes_max, std::move(caller), request);
-                           },
-                       .body_bytes_max = file_bytes_max + kMultipartFrameBytesMax});
+void add_file_routes(Endpoints& endpoints, Uploads& uploads, const Apps& apps,
+                     std::size_t file_bytes_max) {
+  endpoints.push_back(
+      {.method = "POST",
+       .pattern = "/files",
+       .permit = Permit::app,
+       .body = Body::multipart,
+       .answer =
+           [all = &uploads, known = &apps, file_bytes_max](Caller caller, Request* request) {
+             return receive({all, known, file_bytes_max, std::move(caller.app)}, request);
+           },
+       .body_bytes_max = file_bytes_max + kMultipartFrameBytesMax});
 }
 
 }  // namespace clawdforge

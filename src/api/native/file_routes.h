@@ -4,11 +4,13 @@
 #include <cstddef>
 
 #include "api/core/endpoint.h"
+#include "quota/apps.h"
 #include "uploads/uploads.h"
 
 namespace clawdforge {
 
-// `uploads` outlives the endpoints.
-void add_file_routes(Endpoints& endpoints, Uploads& uploads, std::size_t file_bytes_max);
+// `uploads` and `apps` outlive the endpoints.
+void add_file_routes(Endpoints& endpoints, Uploads& uploads, const Apps& apps,
+                     std::size_t file_bytes_max);
 
 }  // namespace clawdforge

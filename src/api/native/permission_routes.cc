@@ -26,7 +26,9 @@ Task<Response> list(Sessions* sessions, Caller caller, Request* request) {
 }
 
 Task<Response> answer(Sessions* sessions, Caller caller, Request* request) {
-  const auto choice = parse_choice(request->body);
+  std::string ignored;
+  const auto choice = parse_choice(request->body, &ignored);
+  name_ignored_fields(*request, std::move(ignored));
   if (!choice) co_return problem(choice.error(), request->id);
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
@@ -38,7 +40,7 @@ Task<Response> answer(Sessions* sessions, Caller caller, Request* request) {
 
 }  // namespace
 
-Result<PermissionChoice> parse_choice(std::string_view body) {
+Result<PermissionChoice> parse_choice(std::string_view body, std::string* ignored) {
   auto object = parse_json_object(body);
   if (!object) return std::unexpected(object.error());
   Fields fields(*object);
@@ -55,7 +57,7 @@ Result<PermissionChoice> parse_choice(std::string_view body) {
   } else if (fields.has("option_id") && fields.has("decision")) {
     fields.wrong("decision", "cannot go with option_id");
   }
-  if (auto checked = fields.check(); !checked) return std::unexpected(checked.error());
+  if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
   return choice;
 }
 
@@ -66,7 +68,8 @@ void add_permission_routes(Endpoints& endpoints, Sessions& sessions) {
        [all](Caller caller, Request* request) { return list(all, std::move(caller), request); }});
   endpoints.push_back(
       {"POST", "/sessions/{id}/permissions/{permission}", Permit::app, Body::json,
-       [all](Caller caller, Request* request) { return answer(all, std::move(caller), request); }});
+       [all](Caller caller, Request* request) { return answer(all, std::move(caller), request); },
+       false, kSmallBodyBytesMax});
 }
 
 }  // namespace clawdforge

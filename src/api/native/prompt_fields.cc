@@ -46,4 +46,12 @@ std::string effort_of(Fields& fields) {
   return std::move(effort).value_or("");
 }
 
+std::optional<PermissionMode> permission_mode_of(Fields& fields) {
+  const auto name = fields.text("permission_mode");
+  if (!name) return std::nullopt;
+  const auto mode = permission_mode_from(*name);
+  if (!mode) fields.wrong("permission_mode", "must be deny_all, approve_reads, ask or approve_all");
+  return mode;
+}
+
 }  // namespace clawdforge

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/core/json_body.h"
+#include "model/agent.h"
 
 namespace clawdforge {
 
@@ -16,5 +18,6 @@ std::chrono::seconds timeout_of(Fields& fields, std::chrono::seconds otherwise,
                                 std::chrono::seconds max);
 std::string system_of(Fields& fields);  // empty: none
 std::string effort_of(Fields& fields);  // empty: none
+std::optional<PermissionMode> permission_mode_of(Fields& fields);
 
 }  // namespace clawdforge

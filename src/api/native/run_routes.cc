@@ -35,7 +35,7 @@ void parse_agent(Fields& fields, RunRequest& run, const RunDefaults& defaults) {
   }
   run.model = defaults.model;
   if (auto model = fields.text("model")) {
-    if (!is_model_name(*model)) fields.wrong("model", "is no name of a model");
+    if (!is_model_name(*model)) fields.wrong("model", "is not the name of a model");
     run.model = std::move(*model);
   }
   run.effort = effort_of(fields);
@@ -62,16 +62,29 @@ void add_headers(Response& response, const RunOutcome& outcome) {
   }
 }
 
-Response success(const RunOutcome& outcome, bool includes_usage) {
+void append_denials(std::string& body, const std::vector<Denial>& denials) {
+  body += R"(,"denials":[)";
+  for (const Denial& denial : denials) {
+    if (body.back() != '[') body += ',';
+    body += '{';
+    append_member(body, "tool", denial.tool);
+    append_member(body, "input", denial.input);
+    body += '}';
+  }
+  body += ']';
+}
+
+Response success(const RunOutcome& outcome, const ParsedRun& asked) {
   std::string body = R"({"ok":true,"result":)";
   body += outcome.result;
   append_member(body, "duration_ms", outcome.duration.count());
   append_member(body, "stop_reason", outcome.stop_reason);
-  if (includes_usage) {
+  if (asked.includes_usage) {
     append_member(body, "run_id", outcome.run_id);
     append_member(body, "cost_usd", outcome.cost_usd);
     append_member(body, "usage", outcome.usage);
   }
+  if (asked.includes_denials) append_denials(body, outcome.denials);
   body += '}';
   Response response = json_response(std::move(body));
   add_headers(response, outcome);
@@ -95,21 +108,24 @@ Response failure(const RunOutcome& outcome, const Failure& why, std::string_view
 
 Task<Response> run(Runs* runs, ComputeWorker* compute, std::shared_ptr<const RunDefaults> defaults,
                    Caller caller, Request* request) {
-  auto parsed = co_await compute->run(std::move(request->body), [defaults](std::string& body) {
-    return parse_run(body, *defaults);
-  });
+  const auto ignored = std::make_shared<std::string>();
+  auto parsed = co_await compute->run(
+      Lane(caller.app->name), std::move(request->body),
+      [defaults, ignored](std::string& body) { return parse_run(body, *defaults, ignored.get()); });
+  name_ignored_fields(*request, std::move(*ignored));
   if (!parsed) co_return problem(parsed.error(), request->id);
   parsed->run.received = request->received;
   const auto outcome = co_await runs->execute(caller.app, std::move(parsed->run), request->hang_up);
   if (!outcome) co_return problem(outcome.error(), request->id);
   const std::optional<Failure>& why = outcome->failure;
   if (why) co_return failure(*outcome, *why, request->id);
-  co_return success(*outcome, parsed->includes_usage);
+  co_return success(*outcome, *parsed);
 }
 
 }  // namespace
 
-Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults) {
+Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
+                            std::string* ignored) {
   auto object = parse_json_object(body);
   if (!object) return std::unexpected(object.error());
   Fields fields(*object);
@@ -117,13 +133,15 @@ Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults) 
   RunRequest& run = parsed.run;
   run.prompt = prompt_of(fields);
   parse_agent(fields, run, defaults);
+  run.permission_mode = permission_mode_of(fields);
   run.files = files_of(fields);
   run.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
   for (const std::string& name :
        fields.texts("include", kIncludesMax).value_or(std::vector<std::string>{})) {
     if (name == "usage") parsed.includes_usage = true;
+    if (name == "denials") parsed.includes_denials = true;
   }
-  if (auto checked = fields.check(); !checked) return std::unexpected(checked.error());
+  if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
   return parsed;
 }
 

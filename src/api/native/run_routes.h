@@ -21,10 +21,13 @@ struct RunDefaults {
 struct ParsedRun {
   RunRequest run;
   bool includes_usage = false;
+  bool includes_denials = false;
 };
 
-// The body of POST /run. Errc::malformed or Errc::invalid with all that is wrong.
-Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults);
+// The body of POST /run. Errc::malformed or Errc::invalid with all that is wrong. `ignored` as in
+// Fields::check().
+Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
+                            std::string* ignored = nullptr);
 
 // `runs` and `compute` outlive the endpoints.
 void add_run_routes(Endpoints& endpoints, Runs& runs, ComputeWorker& compute, RunDefaults defaults);

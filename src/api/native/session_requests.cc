@@ -50,7 +50,9 @@ bool complete_list(json::object& server, std::string_view name) {
   return list == nullptr || list->is_array();
 }
 
+// A text is the name of a server of the owner's.
 bool complete_server(json::value& item) {
+  if (item.is_string()) return is_text(&item);
   json::object* const server = item.if_object();
   if (server == nullptr || !is_text(present(*server, "name"))) return false;
   const json::value* const type = present(*server, "type");
@@ -68,8 +70,9 @@ std::string mcp_servers_of(Fields& fields) {
   json::array servers = *given;
   if (!std::ranges::all_of(servers, complete_server)) {
     fields.wrong("mcp_servers",
-                 "must be a list of objects, each with name and either command (and lists args "
-                 "and env) or type http or sse with url (and a list headers)");
+                 "must be a list; each item is the name of a server of the gateway's owner, or an "
+                 "object with name and either command (and lists args and env) or type http or "
+                 "sse with url (and a list headers)");
     return {};
   }
   std::string text = json::serialize(servers);
@@ -108,7 +111,7 @@ std::string_view trimmed(std::string_view text) {
 
 bool is_session_id(std::string_view text) { return is_identifier(text); }
 
-Result<SessionRequest> parse_session(std::string_view body) {
+Result<SessionRequest> parse_session(std::string_view body, std::string* ignored) {
   auto object = parse_json_object(body);
   if (!object) return std::unexpected(object.error());
   Fields fields(*object);
@@ -119,7 +122,7 @@ Result<SessionRequest> parse_session(std::string_view body) {
   }
   session.meta = meta_of(fields, body);
   if (auto model = fields.text("model")) {
-    if (!is_model_of_any_agent(*model)) fields.wrong("model", "is no name of a model");
+    if (!is_model_of_any_agent(*model)) fields.wrong("model", "is not the name of a model");
     session.model = std::move(*model);
   }
   session.system = system_of(fields);
@@ -128,18 +131,13 @@ Result<SessionRequest> parse_session(std::string_view body) {
   }
   session.effort = effort_of(fields);
   session.mcp_servers = mcp_servers_of(fields);
-  if (const auto mode = fields.text("permission_mode")) {
-    session.permission_mode = permission_mode_from(*mode);
-    if (!session.permission_mode) {
-      fields.wrong("permission_mode", "must be approve_reads, approve_all, deny_all or ask");
-    }
-  }
-  if (auto checked = fields.check(); !checked) return std::unexpected(checked.error());
+  session.permission_mode = permission_mode_of(fields);
+  if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
   return session;
 }
 
 Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
-                              const SessionDefaults& defaults) {
+                              const SessionDefaults& defaults, std::string* ignored) {
   auto object = parse_json_object(body);
   if (!object) return std::unexpected(object.error());
   Fields fields(*object);
@@ -150,7 +148,7 @@ Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
   turn.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
   parsed.format = event_format_of(fields, defaults.event_format);
   parsed.is_streamed = fields.boolean("stream").value_or(accepts_stream);
-  if (auto checked = fields.check(); !checked) return std::unexpected(checked.error());
+  if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
   return parsed;
 }
 

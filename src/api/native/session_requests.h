@@ -1,5 +1,6 @@
 // What the requests to /sessions ask for, read and checked. Pure functions over foreign
-// text; a mistake is Errc::malformed or Errc::invalid with all that is wrong.
+// text; a mistake is Errc::malformed or Errc::invalid with all that is wrong. `ignored` as in
+// Fields::check().
 #pragma once
 
 #include <chrono>
@@ -18,11 +19,11 @@ struct SessionDefaults {
   EventFormat event_format = EventFormat::acp;
 };
 
-// [A-Za-z0-9_-]{1,64}. Whatever else is asked for is no session of anybody.
+// [A-Za-z0-9_-]{1,64}. Any other text cannot be the id of a session.
 bool is_session_id(std::string_view text);
 
 // The body of POST /sessions.
-Result<SessionRequest> parse_session(std::string_view body);
+Result<SessionRequest> parse_session(std::string_view body, std::string* ignored = nullptr);
 
 struct ParsedTurn {
   TurnRequest turn;
@@ -33,7 +34,7 @@ struct ParsedTurn {
 // The body of POST /sessions/{id}/turn. `accepts_stream`: by its head, the caller would
 // take the turn as a stream; the field `stream` beats that.
 Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
-                              const SessionDefaults& defaults);
+                              const SessionDefaults& defaults, std::string* ignored = nullptr);
 
 // Whether text/event-stream is among what the caller accepts.
 bool accepts_event_stream(const Request& request);

@@ -107,6 +107,7 @@ TEST(SessionRequest, CompletesMcpServersAsTheProtocolHasThem) {
       R"({"type":"http","name":"web","url":"https://example.org/mcp","headers":[]},)"
       R"({"type":"sse","name":"old","url":"https://example.org/sse","headers":[]}])");
   EXPECT_EQ(parse_session(R"({"mcp_servers":[]})")->mcp_servers, "[]");
+  EXPECT_EQ(parse_session(R"({"mcp_servers":["files"]})")->mcp_servers, R"(["files"])");
 }
 
 TEST(SessionRequest, RefusesMcpServersOfAnotherShape) {

@@ -1,55 +1,86 @@
 #include "api/native/session_routes.h"
 
+#include "api/core/json_body.h"
 #include "api/core/problem.h"
 #include "api/native/event_routes.h"
 #include "api/shapes/native_events.h"
 #include "api/shapes/session_answers.h"
 #include "api/shapes/session_state.h"
+#include "storage/work/work_files.h"
 
 namespace clawdforge {
 namespace {
 
-constexpr std::size_t kFilePieceBytes = 256 * 1024;  // of a file, read and sent at a time
+constexpr std::size_t kUncountedPromptBytesMax = 4 * 1024;  // a longer one is counted as memory
+constexpr std::size_t kFilePieceBytes = 256 * 1024;         // of a file, read and sent at a time
 
 Task<Response> create(Sessions* sessions, const Apps* apps, ComputeWorker* compute, Caller caller,
                       Request* request) {
-  auto parsed = co_await compute->run(std::move(request->body),
-                                      [](std::string& body) { return parse_session(body); });
+  const auto ignored = std::make_shared<std::string>();
+  auto parsed = co_await compute->run(
+      Lane(caller.app->name), std::move(request->body),
+      [ignored](std::string& body) { return parse_session(body, ignored.get()); });
+  name_ignored_fields(*request, std::move(*ignored));
   if (!parsed) co_return problem(parsed.error(), request->id);
   const auto session = co_await sessions->create(caller.app, std::move(*parsed), request->hang_up);
-  if (!session) co_return problem(session.error(), request->id);
+  if (!session) co_return uncreated_session(session.error(), request->id);
   if (!apps->is_current(*caller.app)) {
     // The token was taken away meanwhile, and with it all sessions but this one.
     const auto closed = co_await sessions->close(caller.app->name, session->id);
-    if (!closed) co_return problem(closed.error(), request->id);
+    co_return problem(closed ? token_revoked().error() : closed.error(), request->id);
   }
   co_return created_session(*session);
 }
 
-Task<Response> turn(Sessions* sessions, const Apps* apps, Quota* quota, ComputeWorker* compute,
-                    SessionDefaults defaults, Caller caller, Request* request) {
+struct TurnDependencies {
+  Sessions* sessions;
+  const Apps* apps;
+  Quota* quota;
+  ByteBudget* memory;
+  ComputeWorker* compute;
+};
+
+// Its prompt outlives the request: it waits for other turns and for the agent.
+Async<Response> stream_turn(TurnDependencies deps, std::shared_ptr<const App> app, std::string id,
+                            TurnRequest asked) {
+  auto share = admit_stream(*deps.quota, *deps.memory, *app);
+  if (!share) co_return std::unexpected(std::move(share.error()));
+  asked.memory = deps.memory->open(app->name);
+  if (asked.prompt.size() > kUncountedPromptBytesMax) {
+    auto counted = refused_by(asked.memory.resize(asked.prompt.size()));
+    if (!counted) co_return std::unexpected(std::move(counted.error()));
+  }
+  auto stream = co_await deps.sessions->stream_turn(app, std::move(id), std::move(asked));
+  if (!stream) co_return std::unexpected(std::move(stream.error()));
+  co_return event_stream(std::move(stream->reader), stream->turn_index, std::move(*share), app,
+                         *deps.apps);
+}
+
+Task<Response> turn(TurnDependencies deps, SessionDefaults defaults, Caller caller,
+                    Request* request) {
   defaults.event_format = caller.app->event_format.value_or(defaults.event_format);
-  auto parsed = co_await compute->run(
-      std::move(request->body),
-      [accepts_stream = accepts_event_stream(*request), defaults](std::string& body) {
-        return parse_turn(body, accepts_stream, defaults);
+  const auto ignored = std::make_shared<std::string>();
+  auto parsed = co_await deps.compute->run(
+      Lane(caller.app->name), std::move(request->body),
+      [accepts_stream = accepts_event_stream(*request), defaults, ignored](std::string& body) {
+        return parse_turn(body, accepts_stream, defaults, ignored.get());
       });
+  name_ignored_fields(*request, std::move(*ignored));
   if (!parsed) co_return problem(parsed.error(), request->id);
   const auto id = session_id_of(*request);
   if (!id) co_return session_problem(id.error(), request->id);
   TurnRequest& asked = parsed->turn;
   asked.received = request->received;
   if (parsed->is_streamed) {
-    auto share = quota->admit_event_stream(*caller.app);
-    if (!share) co_return problem(share.error(), request->id);
-    auto stream = co_await sessions->stream_turn(caller.app, *id, std::move(asked));
+    auto stream = co_await stream_turn(deps, caller.app, *id, std::move(asked));
     if (!stream) co_return session_problem(stream.error(), request->id);
-    co_return event_stream(std::move(stream->reader), stream->turn_index, std::move(*share),
-                           caller.app, *apps);
+    co_return std::move(*stream);
   }
+  asked.memory = deps.memory->open(caller.app->name);
   const std::shared_ptr<NativeEvents> events = native_events(parsed->format);
   asked.events = events;
-  const auto outcome = co_await sessions->turn(caller.app, *id, std::move(asked), request->hang_up);
+  const auto outcome =
+      co_await deps.sessions->turn(caller.app, *id, std::move(asked), request->hang_up);
   if (!outcome) co_return session_problem(outcome.error(), request->id);
   co_return turn_answer(*id, *outcome, events->take_json(), request->id);
 }
@@ -65,7 +96,7 @@ Task<Response> show(Sessions* sessions, Caller caller, Request* request) {
 Task<Response> list(Sessions* sessions, const SessionRows* rows, Caller caller, Request* request) {
   auto filter = parse_session_list(request->query, caller.app->name);
   if (!filter) co_return problem(filter.error(), request->id);
-  auto page = co_await rows->page(std::move(*filter));
+  auto page = co_await rows->page(std::move(*filter), Lane(caller.app->name));
   if (!page) co_return problem(page.error(), request->id);
   co_return session_list(std::move(page->sessions), page->next_cursor, [sessions](Session session) {
     return sessions->view_of(std::move(session));
@@ -112,7 +143,6 @@ Task<Response> fetch_file(Sessions* sessions, Caller caller, Request* request) {
   Response response;
   response.content_type = "application/octet-stream";
   response.headers.emplace_back("Content-Disposition", "attachment");
-  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   response.stream = [reader = std::move(*file)](BodyWriter* writer) mutable {
     return send_file(std::move(reader), writer);
   };
@@ -133,7 +163,8 @@ Response session_problem(Failure error, std::string_view request_id) {
 }
 
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
-                        ComputeWorker& compute, const SessionRows& rows, SessionDefaults defaults) {
+                        ByteBudget& memory, ComputeWorker& compute, const SessionRows& rows,
+                        SessionDefaults defaults) {
   Sessions* const all = &sessions;
   endpoints.push_back({"POST", "/sessions", Permit::app, Body::json,
                        [all, known = &apps, worker = &compute](Caller caller, Request* request) {
@@ -151,10 +182,9 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
       {"DELETE", "/sessions/{id}", Permit::app, Body::none,
        [all](Caller caller, Request* request) { return close(all, std::move(caller), request); }});
   endpoints.push_back({"POST", "/sessions/{id}/turn", Permit::app, Body::json,
-                       [all, known = &apps, shares = &quota, worker = &compute, defaults](
-                           Caller caller, Request* request) {
-                         return turn(all, known, shares, worker, defaults, std::move(caller),
-                                     request);
+                       [deps = TurnDependencies{&sessions, &apps, &quota, &memory, &compute},
+                        defaults](Caller caller, Request* request) {
+                         return turn(deps, defaults, std::move(caller), request);
                        },
                        true});
   endpoints.push_back({"GET", "/sessions/{id}/files", Permit::app, Body::none,

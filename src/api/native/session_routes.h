@@ -4,6 +4,7 @@
 #include "api/core/endpoint.h"
 #include "api/native/session_requests.h"
 #include "base/async/compute_worker.h"
+#include "base/limits/byte_budget.h"
 #include "ledger/sessions/session_rows.h"
 #include "quota/apps.h"
 #include "quota/quota.h"
@@ -13,11 +14,12 @@ namespace clawdforge {
 
 // All that is handed in outlives the endpoints.
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
-                        ComputeWorker& compute, const SessionRows& rows, SessionDefaults defaults);
+                        ByteBudget& memory, ComputeWorker& compute, const SessionRows& rows,
+                        SessionDefaults defaults);
 
-// The session that a path names first. What is no id is not found, like any other.
+// The session that a path names first. Text that cannot be an id is not found, like an absent id.
 Result<std::string> session_id_of(const Request& request);
-// Absent, somebody else's, or no id at all: the same body, whoever found it out.
+// Absent, another app's, or not an id at all: the same body, wherever it was found out.
 Response session_problem(Failure error, std::string_view request_id);
 
 }  // namespace clawdforge

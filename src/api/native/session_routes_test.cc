@@ -7,17 +7,27 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/core/agent_catalog.h"
 #include "agent/core/no_agents_fixture.h"
 #include "api/native/event_routes.h"
 #include "api/native/permission_routes.h"
 #include "base/async/run_to_end.h"
-#include "ledger/ledger.h"
+#include "ledger/open_ledger.h"
+#include "quota/policies.h"
+#include "quota/quota.h"
+#include "sessions/live/session_dependencies.h"
+#include "storage/disk/disk.h"
+#include "storage/work/acpx_records.h"
+#include "storage/work/session_dirs.h"
+#include "storage/work/upload_files.h"
+#include "uploads/uploads.h"
 
 namespace clawdforge {
 namespace {
 
-constexpr std::string_view kNobody = R"({"ok":false,"code":"session_not_found",)"
-                                     R"("detail":"There is no such session.","request_id":"r"})";
+constexpr std::string_view kNotFoundBody =
+    R"({"ok":false,"code":"session_not_found",)"
+    R"("detail":"There is no such session.","request_id":"r"})";
 
 class Collector final : public BodyWriter {
  public:
@@ -25,15 +35,16 @@ class Collector final : public BodyWriter {
     pieces.push_back(std::move(bytes));
     co_return Result<void>{};
   }
+  Async<void> write_slice(std::string_view bytes) override { return write(std::string(bytes)); }
   std::vector<std::string> pieces;
 };
 
 class SessionRoutes : public ::testing::Test {
  protected:
   SessionRoutes() {
-    add_session_routes(endpoints_, sessions_, apps_, quota_, compute_, ledger_->sessions,
+    add_session_routes(endpoints_, sessions_, apps_, quota_, memory_, compute_, ledger_->sessions,
                        {std::chrono::seconds(120), std::chrono::seconds(600), EventFormat::acp});
-    add_event_routes(endpoints_, sessions_, apps_, quota_);
+    add_event_routes(endpoints_, sessions_, apps_, quota_, memory_);
     add_permission_routes(endpoints_, sessions_);
   }
   ~SessionRoutes() override {
@@ -63,7 +74,7 @@ class SessionRoutes : public ::testing::Test {
     caller_app->name = app;
     for (const Endpoint& endpoint : endpoints_) {
       if (endpoint.method != method || endpoint.pattern != pattern) continue;
-      return run_to_end(io_, endpoint.answer({CallerKind::app, caller_app}, &request));
+      return run_to_end(io_, endpoint.answer({CallerKind::app, caller_app, {}}, &request));
     }
     ADD_FAILURE() << method << " " << pattern;
     return {};
@@ -91,16 +102,19 @@ class SessionRoutes : public ::testing::Test {
       std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
   Disk disk_{io_.get_executor()};
   UploadFiles upload_files_{root_, disk_};
-  Uploads uploads_{ledger_->uploads, upload_files_, clock_, ids_, "instance"};
+  Uploads uploads_{ledger_->uploads, upload_files_, clock_, ids_, "instance", 1'000};
   Quota quota_{{}, metrics_};
   const AgentCatalog catalog_{{}};
   NoAgents starter_;
   SessionDirs dirs_{root_, disk_, log_};
   AcpxRecords acpx_records_{root_, disk_};
-  Sessions sessions_{{io_.get_executor(), ledger_->sessions, ledger_->journal, quota_, catalog_,
-                      starter_, uploads_, dirs_, acpx_records_, clock_, ids_, log_, metrics_},
-                     {}};
+  const Policies policies_{{}, {}, {}};
+  Sessions sessions_{
+      {io_.get_executor(), ledger_->sessions, ledger_->journal, quota_, policies_, catalog_,
+       starter_, uploads_, dirs_, acpx_records_, clock_, ids_, log_, metrics_},
+      {}};
   Apps apps_{ledger_->apps, clock_, ids_, log_};
+  ByteBudget memory_{{.bytes_max = 64 << 20, .share_bytes_max = 16 << 20}, metrics_};
   ComputeWorker compute_{io_.get_executor()};
   Endpoints endpoints_;
 };
@@ -123,7 +137,7 @@ TEST_F(SessionRoutes, AnswerTheSameForWhateverIsNotTheCallers) {
              ask("GET", "/sessions/{id}/files/{path...}", {id, "a.txt"}, "other"),
          }) {
       EXPECT_EQ(response.status, 404) << id;
-      EXPECT_EQ(response.body, kNobody) << id;
+      EXPECT_EQ(response.body, kNotFoundBody) << id;
     }
   }
 }
@@ -197,8 +211,7 @@ TEST_F(SessionRoutes, SendAFileInPieces) {
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.content_type, "application/octet-stream");
   using Headers = std::vector<std::pair<std::string_view, std::string>>;
-  EXPECT_EQ(response.headers, (Headers{{"Content-Disposition", "attachment"},
-                                       {"X-Content-Type-Options", "nosniff"}}));
+  EXPECT_EQ(response.headers, (Headers{{"Content-Disposition", "attachment"}}));
   ASSERT_TRUE(response.stream);
   Collector sent;
   EXPECT_TRUE(run_to_end(io_, response.stream(&sent)));

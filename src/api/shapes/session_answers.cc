@@ -2,8 +2,10 @@
 
 #include "api/core/endpoint.h"
 #include "api/core/failure_answer.h"
+#include "api/core/problem.h"
 #include "api/shapes/session_state.h"
 #include "json/json_members.h"
+#include "storage/work/work_files.h"
 #include "transcript/journal_json.h"
 
 namespace clawdforge {
@@ -15,6 +17,15 @@ Response created_session(const Session& session) {
   append_member(body, "created_at", session.created_at);
   body += '}';
   return json_response(std::move(body));
+}
+
+Response uncreated_session(const Failure& why, std::string_view request_id) {
+  Response response = problem(why, request_id);
+  if (why.error_tail.empty()) return response;
+  response.body.pop_back();  // the closing brace
+  append_member(response.body, "stderr", why.error_tail);
+  response.body += '}';
+  return response;
 }
 
 Response session_state(const SessionView& view) {

@@ -10,6 +10,9 @@
 namespace clawdforge {
 
 Response created_session(const Session& session);
+// Its agent did not start: the refusal, and what the agent said last on its standard error.
+Response uncreated_session(const Failure& why, std::string_view request_id);
+
 Response session_state(const SessionView& view);
 
 // What the turn's closing event says, and the events: JSON of an array, which may have many MiB

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/refusals.h"
+#include "storage/work/work_files.h"
 #include "transcript/journal_json.h"
 
 namespace clawdforge {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/shapes/native_events.h"
+#include "base/async/compute_worker.h"
 #include "transcript/turn_event_reader.h"
 
 namespace clawdforge {
@@ -20,6 +21,7 @@ class SimpleEvents final : public NativeEvents {
   void add(std::string_view message) override;
   void clear() override;
   std::size_t bytes() const override { return bytes_; }
+  std::size_t message_bytes_max() const override { return kComputeBytesMin; }
 
   std::string take_json() override;
 

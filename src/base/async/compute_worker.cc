@@ -1,26 +1,24 @@
 #include "base/async/compute_worker.h"
 
-#include <limits>
-
 #include "base/refusals.h"
 
 namespace clawdforge {
 namespace {
 
-// After the end of the gateway: nothing waits for the answer any more.
-std::unexpected<Failure> compute_stopped() {
-  return fail_for_now(Errc::unavailable, "interrupted", "The gateway is shutting down.",
-                      std::chrono::seconds(5));
+std::unexpected<Failure> compute_busy() {
+  return fail_for_now(Errc::unavailable, "compute_busy",
+                      "Too many large texts wait to be read; try again shortly.",
+                      std::chrono::seconds(1));
 }
 
 }  // namespace
 
-// No limit: a request or a turn has at most one call here, and those have limits of their own. It
-// never counts as stuck: a processor comes to an end.
+// It never counts as stuck: a processor comes to an end.
 ComputeWorker::ComputeWorker(IoExecutor executor)
-    : Worker(executor, {.calls_max = std::numeric_limits<std::size_t>::max(),
+    : Worker(executor, {.calls_max = kComputeWaitingMax,
+                        .lane_calls_max = kComputeWaitingMaxPerApp,
                         .stall_max = std::chrono::hours(24),
-                        .busy = compute_stopped,
-                        .stalled = compute_stopped}) {}
+                        .busy = compute_busy,
+                        .stalled = compute_busy}) {}
 
 }  // namespace clawdforge

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/async/fair_queue.h"
 #include "base/async/worker.h"
 
 namespace clawdforge {
@@ -15,15 +16,22 @@ namespace clawdforge {
 // more than it takes.
 inline constexpr std::size_t kComputeBytesMin = 256 * 1024;
 
+// Texts that wait for the worker, of all apps and of one; one more is refused.
+inline constexpr std::size_t kComputeWaitingMax = 1'024;
+inline constexpr std::size_t kComputeWaitingMaxPerApp = lane_share_of(kComputeWaitingMax);
+
 class ComputeWorker final : public Worker {
  public:
   explicit ComputeWorker(IoExecutor executor);
 
-  // Gives what `work` makes of `text`: a Result. Both are the worker's meanwhile.
+  // Gives what `work` makes of `text`: a Result. Both are the worker's meanwhile. The lane is that
+  // of the app whose text it is. Errc::unavailable "compute_busy" when too many wait.
   template <class Work>
-  auto run(std::string text, Work work) -> Task<std::invoke_result_t<Work&, std::string&>> {
+  auto run(Lane lane, std::string text, Work work)
+      -> Task<std::invoke_result_t<Work&, std::string&>> {
     if (text.size() < kComputeBytesMin) co_return work(text);
     co_return co_await call(
+        std::move(lane),
         [text = std::move(text), work = std::move(work)]() mutable { return work(text); });
   }
 };

@@ -49,7 +49,7 @@ TEST_F(SignalTest, WakesAllWhoWaitAndNotInsideTheNotification) {
   EXPECT_EQ(second, true);
 }
 
-TEST_F(SignalTest, ANotificationThatNobodyWaitsForIsNotKept) {
+TEST_F(SignalTest, ANotificationWithoutAWaiterIsNotKept) {
   Signal signal;
   signal.notify_all();
   std::optional<bool> notified;

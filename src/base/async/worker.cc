@@ -5,7 +5,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <exception>
-#include <limits>
 #include <new>
 #include <vector>
 
@@ -20,6 +19,11 @@ namespace {
 
 using Work = std::move_only_function<Result<void>()>;
 using Step = std::move_only_function<bool()>;  // true: there is more to do
+
+struct WorkerStep {
+  Lane lane;
+  Step step;
+};
 
 class WorkerCall final : public WorkerJob {
  public:
@@ -63,13 +67,18 @@ class Worker::Thread {
   Thread(IoExecutor executor, Options options)
       : executor_(executor),
         options_(options),
-        thread_(std::numeric_limits<std::size_t>::max(), options.stall_max,
-                {.work = [this](std::vector<Step> steps) { run(std::move(steps)); }, .end = {}}) {}
+        thread_(
+            {.jobs_max = options.calls_max, .lane_jobs_max = options.lane_calls_max},
+            options.stall_max,
+            {.work = [this](std::vector<WorkerStep> steps) { run(std::move(steps)); }, .end = {}}) {
+  }
 
-  void begin(CallPtr call);
-  [[nodiscard]] bool put(Step&& step) {
+  void begin(Lane lane, CallPtr call);
+  // What is posted, and the next step of it.
+  [[nodiscard]] bool put_always(WorkerStep&& step) {
+    const Lane lane = step.lane;
     waiting_.fetch_add(1, std::memory_order_relaxed);
-    if (thread_.put(std::move(step))) return true;
+    if (thread_.put_always(lane, std::move(step))) return true;
     waiting_.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
@@ -82,30 +91,27 @@ class Worker::Thread {
  private:
   // All three: the worker's thread.
   void attempt(const CallPtr& call);
-  void run(std::vector<Step> steps);
-  void run_step(Step& step);
+  void run(std::vector<WorkerStep> steps);
+  void run_step(WorkerStep& step);
 
   const IoExecutor executor_;
   const Options options_;
   WorkerJobList<WorkerCall> unanswered_;  // io thread
   bool is_stalled_ = false;               // io thread
-  std::atomic<std::size_t> calls_ = 0;
   std::atomic<std::size_t> waiting_ = 0;
-  WorkerThread<Step> thread_;  // last: it uses all above
+  WorkerThread<WorkerStep> thread_;  // last: it uses all above
 };
 
-void Worker::Thread::begin(CallPtr call) {
+void Worker::Thread::begin(Lane lane, CallPtr call) {
   if (is_stalled_ && thread_.is_stuck()) return call->answer(options_.busy());
-  if (calls_.fetch_add(1, std::memory_order_relaxed) < options_.calls_max) {
-    unanswered_.push_back(*call);
-    if (put([this, call] {
-          attempt(call);
-          return false;
-        })) {
-      return;
-    }
-  }
-  calls_.fetch_sub(1, std::memory_order_relaxed);
+  unanswered_.push_back(*call);
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  WorkerStep step{lane, [this, call] {
+                    attempt(call);
+                    return false;
+                  }};
+  if (thread_.put(lane, std::move(step))) return;
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
   call->answer(options_.busy());
 }
 
@@ -115,7 +121,6 @@ void Worker::Thread::attempt(const CallPtr& call) {
     asio::post(executor_,
                [call, result = std::move(result)]() mutable { call->answer(std::move(result)); });
   }
-  calls_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Worker::Thread::answer_stalled_calls() {
@@ -127,22 +132,19 @@ void Worker::Thread::answer_stalled_calls() {
   }
 }
 
-void Worker::Thread::run(std::vector<Step> steps) {
-  for (Step& step : steps) {
+void Worker::Thread::run(std::vector<WorkerStep> steps) {
+  for (WorkerStep& step : steps) {
     run_step(step);
-    step = {};  // what it holds on to may be a file to close
+    step.step = {};  // what it holds on to may be a file to close
     waiting_.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 
-void Worker::Thread::run_step(Step& step) {
+void Worker::Thread::run_step(WorkerStep& step) {
   thread_.begin_step();
-  while (step()) {  // NOLINT(bugprone-use-after-move): see below
-    // put() takes the step only if it gives true. If not, the queue is closed, the step stays here
-    // and is done to its end.
-    if (put(std::move(step))) return;
-    thread_.begin_step();
-  }
+  if (!step.step()) return;
+  // If the queue is closed the program is about to end, and the step is dropped.
+  static_cast<void>(put_always(std::move(step)));
 }
 
 Worker::Worker(IoExecutor executor, Options options)
@@ -150,25 +152,27 @@ Worker::Worker(IoExecutor executor, Options options)
 
 Worker::~Worker() = default;
 
-Async<void> Worker::call_for_nothing(Work work) {
+Async<void> Worker::call_for_nothing(Lane lane, Work work) {
   using Token = asio::use_awaitable_t<IoExecutor>;
   Token token;
   return asio::async_initiate<Token, void(Result<void>)>(
-      [this](auto handler, Work to_do) {
-        thread_->begin(
-            std::make_shared<WorkerCall>(executor_, std::move(to_do), std::move(handler)));
+      [this](auto handler, Lane lane_of_it, Work to_do) {
+        thread_->begin(std::move(lane_of_it), std::make_shared<WorkerCall>(
+                                                  executor_, std::move(to_do), std::move(handler)));
       },
-      token, std::move(work));
+      token, std::move(lane), std::move(work));
 }
 
-void Worker::post(std::move_only_function<void()> work) {
-  post_in_steps([work = std::move(work)]() mutable {
+void Worker::post(Lane lane, std::move_only_function<void()> work) {
+  post_in_steps(std::move(lane), [work = std::move(work)]() mutable {
     work();
     return false;
   });
 }
 
-void Worker::post_in_steps(Step step) { static_cast<void>(thread_->put(std::move(step))); }
+void Worker::post_in_steps(Lane lane, Step step) {
+  static_cast<void>(thread_->put_always({std::move(lane), std::move(step)}));
+}
 
 void Worker::answer_stalled_calls() { thread_->answer_stalled_calls(); }
 bool Worker::is_stalled() const { return thread_->is_stalled(); }

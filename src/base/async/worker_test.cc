@@ -27,7 +27,7 @@ class WorkerTest : public ::testing::Test {
   class Gate {
    public:
     explicit Gate(Worker& worker) {
-      worker.post([opened = opened_.get_future()]() mutable { opened.wait(); });
+      worker.post(Lane(), [opened = opened_.get_future()]() mutable { opened.wait(); });
     }
     void open() { opened_.set_value(); }
 
@@ -38,7 +38,7 @@ class WorkerTest : public ::testing::Test {
   void ask(std::move_only_function<Result<void>()> work,
            std::move_only_function<void(Result<void>)> answer) {
     boost::asio::co_spawn(
-        io_, worker_.call(std::move(work)),
+        io_, worker_.call(Lane(), std::move(work)),
         [answer = std::move(answer)](std::exception_ptr thrown, Result<void> result) mutable {
           ASSERT_FALSE(thrown);
           answer(std::move(result));
@@ -53,6 +53,7 @@ class WorkerTest : public ::testing::Test {
   IoContext io_{1};
   Worker worker_{io_.get_executor(),
                  {.calls_max = kCallsMax,
+                  .lane_calls_max = kCallsMax,
                   .stall_max = std::chrono::hours(1),
                   .busy = busy,
                   .stalled = stalled}};
@@ -77,7 +78,7 @@ TEST_F(WorkerTest, WorksOnAnotherThreadAndAnswersOnThisOne) {
   EXPECT_EQ(answered, here);
 }
 
-TEST_F(WorkerTest, DoesAllInOrderOfArrival) {
+TEST_F(WorkerTest, DoesAllOfALaneInOrderOfArrival) {
   std::vector<int> done;
   for (int i = 0; i < 100; i += 2) {
     ask(
@@ -86,7 +87,7 @@ TEST_F(WorkerTest, DoesAllInOrderOfArrival) {
           return {};
         },
         [](Result<void> result) { EXPECT_TRUE(result); });
-    boost::asio::post(io_, [&, i] { worker_.post([&done, i] { done.push_back(i + 1); }); });
+    boost::asio::post(io_, [&, i] { worker_.post(Lane(), [&done, i] { done.push_back(i + 1); }); });
   }
   io_.run();
   worker_.stop();
@@ -95,22 +96,24 @@ TEST_F(WorkerTest, DoesAllInOrderOfArrival) {
 }
 
 TEST_F(WorkerTest, AnErrorAndAnExceptionAreAnswers) {
-  auto failed = await(worker_.call(
-      []() -> Result<void> { return fail(Errc::not_found, "no_such_thing", "There is none."); }));
+  auto failed = await(worker_.call(Lane(), []() -> Result<void> {
+    return fail(Errc::not_found, "no_such_thing", "There is none.");
+  }));
   EXPECT_EQ(failed.error().code, "no_such_thing");
-  auto thrown = await(worker_.call([]() -> Result<void> { throw std::runtime_error("broken"); }));
+  auto thrown =
+      await(worker_.call(Lane(), []() -> Result<void> { throw std::runtime_error("broken"); }));
   EXPECT_EQ(thrown.error().kind, Errc::internal);
   EXPECT_EQ(thrown.error().detail, "broken");
 }
 
 TEST_F(WorkerTest, GivesTheValueOfTheWork) {
   auto made = std::make_unique<int>(7);  // neither the work nor its value can be copied
-  auto value = await(worker_.call([made = std::move(made)]() mutable {
+  auto value = await(worker_.call(Lane(), [made = std::move(made)]() mutable {
     return Result<std::unique_ptr<int>>(std::move(made));
   }));
   ASSERT_TRUE(value);
   EXPECT_EQ(**value, 7);
-  auto failed = await(worker_.call([]() -> Result<int> { return out_of_memory(); }));
+  auto failed = await(worker_.call(Lane(), []() -> Result<int> { return out_of_memory(); }));
   EXPECT_EQ(failed.error().code, "out_of_memory");
 }
 
@@ -128,12 +131,13 @@ TEST_F(WorkerTest, RefusesCallsWhenTooMuchWaitsAndLosesNoCleaningUp) {
         });
   }
   while (refused < 10) io_.run_one();
-  for (int i = 0; i < 100; ++i) worker_.post([&cleaned] { ++cleaned; });
+  for (int i = 0; i < 100; ++i) worker_.post(Lane(), [&cleaned] { ++cleaned; });
   gate.open();
   io_.run();
   EXPECT_EQ(done, kCallsMax);
   EXPECT_EQ(refused, 10u);
-  EXPECT_TRUE(await(worker_.call([]() -> Result<void> { return {}; }))) << "there is room again";
+  EXPECT_TRUE(await(worker_.call(Lane(), []() -> Result<void> { return {}; })))
+      << "there is room again";
   worker_.stop();
   EXPECT_EQ(cleaned, 100u);
 }
@@ -144,11 +148,11 @@ TEST_F(WorkerTest, StopFinishesWhatIsQueuedAndRefusesTheRest) {
   ask([]() -> Result<void> { return {}; },
       [&](Result<void> result) { is_answered = result.has_value(); });
   io_.poll();  // the call is made
-  worker_.post([&] { ++cleaned; });
+  worker_.post(Lane(), [&] { ++cleaned; });
   worker_.stop();
   EXPECT_EQ(cleaned, 1);
-  worker_.post([&] { ++cleaned; });
-  EXPECT_EQ(await(worker_.call([]() -> Result<void> { return {}; })).error().code, "busy");
+  worker_.post(Lane(), [&] { ++cleaned; });
+  EXPECT_EQ(await(worker_.call(Lane(), []() -> Result<void> { return {}; })).error().code, "busy");
   io_.restart();
   io_.run();
   EXPECT_TRUE(is_answered);
@@ -158,30 +162,79 @@ TEST_F(WorkerTest, StopFinishesWhatIsQueuedAndRefusesTheRest) {
 TEST_F(WorkerTest, LongWorkInStepsLetsOthersGoInBetween) {
   std::vector<std::string> done;
   Gate gate(worker_);
-  worker_.post_in_steps([&, left = 3]() mutable {
+  worker_.post_in_steps(Lane(), [&, left = 3]() mutable {
     done.push_back("step");
     return --left > 0;
   });
-  worker_.post([&] { done.push_back("other"); });
+  worker_.post(Lane(), [&] { done.push_back("other"); });
   gate.open();
-  // Behind all of it, whatever the thread has taken together.
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(await(worker_.call([]() -> Result<void> { return {}; })));
+  // It runs after all the others, whichever of them the thread has taken together.
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(await(worker_.call(Lane(), []() -> Result<void> { return {}; })));
+  }
   worker_.stop();
   EXPECT_EQ(done, (std::vector<std::string>{"step", "other", "step", "step"}));
 }
 
-TEST_F(WorkerTest, StopDoesStepsToTheirEnd) {
-  int steps = 0;
+TEST_F(WorkerTest, AnAppThatFloodsTheQueueDelaysAnotherByOneJob) {
+  std::vector<std::string> done;
+  const auto note = [&done](const char* name) { return [&done, name] { done.push_back(name); }; };
   Gate gate(worker_);
-  worker_.post_in_steps([&] { return ++steps < 50; });
-  std::thread stopping([this] { worker_.stop(); });
+  for (int i = 0; i < 50; ++i) worker_.post(Lane("greedy"), note("greedy"));
+  worker_.post_in_steps(Lane("greedy"), [] { return false; });
+  worker_.post(Lane("modest"), note("first"));
+  worker_.post(Lane("modest"), note("second"));
+  worker_.post(Lane(), note("own"));
   gate.open();
-  stopping.join();
-  EXPECT_EQ(steps, 50);
+  worker_.stop();
+  ASSERT_EQ(done.size(), 53u);
+  done.resize(5);
+  EXPECT_EQ(done, (std::vector<std::string>{"greedy", "first", "own", "greedy", "second"}));
+}
+
+TEST_F(WorkerTest, OneAppsCallsDoNotFillTheQueueForTheOthers) {
+  Worker worker(io_.get_executor(), {.calls_max = 4,
+                                     .lane_calls_max = 3,
+                                     .stall_max = std::chrono::hours(1),
+                                     .busy = busy,
+                                     .stalled = stalled});
+  Gate gate(worker);
+  std::string taken;
+  const auto ask_as = [&](const char* app) {
+    boost::asio::co_spawn(
+        io_, worker.call(Lane(app), []() -> Result<void> { return {}; }),
+        [&taken](std::exception_ptr, Result<void> result) { taken += result ? '1' : '0'; });
+    io_.restart();
+    io_.poll();
+  };
+  for (const char* app : {"greedy", "greedy", "greedy"}) ask_as(app);
+  EXPECT_EQ(taken, "");
+  ask_as("greedy");
+  EXPECT_EQ(taken, "0") << "its lane is full";
+  ask_as("modest");
+  EXPECT_EQ(taken, "0");
+  ask_as("other");
+  EXPECT_EQ(taken, "00") << "all lanes together are full";
+  ask_as("");
+  EXPECT_EQ(taken, "00") << "the gateway's own work counts for itself";
+  gate.open();
+  io_.restart();
+  io_.run();
+  EXPECT_EQ(taken, "0011111");
+}
+
+TEST_F(WorkerTest, StopDoesNotWaitForTheLastStep) {
+  int steps = 0;
+  worker_.post_in_steps(Lane(), [&] {
+    ++steps;
+    return true;  // an end never comes
+  });
+  worker_.stop();
+  EXPECT_GE(steps, 1);
 }
 
 Task<void> note_answer(Worker* worker, std::optional<bool>* answer) {
-  const auto called = co_await worker->call([]() -> Result<void> { return {}; });
+  const auto called = co_await worker->call(Lane(), []() -> Result<void> { return {}; });
   *answer = called.has_value();
 }
 
@@ -204,6 +257,7 @@ class StuckWorkerTest : public WorkerTest {
  protected:
   Worker stuck_{io_.get_executor(),
                 {.calls_max = kCallsMax,
+                 .lane_calls_max = kCallsMax,
                  .stall_max = std::chrono::milliseconds(0),
                  .busy = busy,
                  .stalled = stalled}};
@@ -214,7 +268,7 @@ TEST_F(StuckWorkerTest, AnswersThoseWhoWaitAndRefusesTheNext) {
   std::promise<void> opened;
   std::vector<std::string> codes(3);
   const auto ask_stuck = [&](std::size_t index, std::move_only_function<Result<int>()> work) {
-    boost::asio::co_spawn(io_, stuck_.call(std::move(work)),
+    boost::asio::co_spawn(io_, stuck_.call(Lane(), std::move(work)),
                           [&codes, index](std::exception_ptr, Result<int> result) {
                             codes[index] = result ? "done" : result.error().code;
                           });

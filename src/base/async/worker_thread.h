@@ -2,8 +2,7 @@
 // seen to be stuck. What it does with its jobs is the owner's affair: Worker does one after
 // another, the ledger's worker commits them in groups.
 //
-// The queue decides about order and fairness: take_all() gives the jobs to do next, and waits for
-// them. A Mailbox gives all that there are, in order of arrival.
+// Its FairQueue decides about order: jobs of one lane in order of arrival, and lanes in turns.
 #pragma once
 
 #include <atomic>
@@ -14,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/async/mailbox.h"
+#include "base/async/fair_queue.h"
 
 namespace clawdforge {
 
-template <class Job, class Queue = Mailbox<Job>>
+template <class Job>
 class WorkerThread {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,17 +30,19 @@ class WorkerThread {
 
   // `body` is called on the thread, which begins at once. It calls begin_step() before each thing
   // that may take up to `stall_max`.
-  WorkerThread(std::size_t jobs_max, Clock::duration stall_max, Body body)
-      : stall_max_(stall_max),
-        body_(std::move(body)),
-        queue_(jobs_max),
-        thread_([this] { run(); }) {}
+  WorkerThread(FairQueueLimits limits, Clock::duration stall_max, Body body)
+      : stall_max_(stall_max), body_(std::move(body)), queue_(limits), thread_([this] { run(); }) {}
   ~WorkerThread() { stop(); }
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
-  // Any thread. False: the queue is full or closed, and the job is left with the caller.
-  [[nodiscard]] bool put(Job&& job) { return queue_.put(std::move(job)); }
+  // Any thread. False: the queue or the lane is full, or stop() was called; the job is left with
+  // the caller.
+  [[nodiscard]] bool put(const Lane& lane, Job&& job) { return queue_.put(lane, std::move(job)); }
+  // The same without a limit.
+  [[nodiscard]] bool put_always(const Lane& lane, Job&& job) {
+    return queue_.put_always(lane, std::move(job));
+  }
   std::size_t queued() const { return queue_.size(); }
 
   // The thread itself.
@@ -62,7 +63,7 @@ class WorkerThread {
  private:
   void run() {
     for (;;) {
-      Jobs jobs = queue_.take_all();
+      Jobs jobs = queue_.take();
       if (jobs.empty()) break;
       body_.work(std::move(jobs));
       busy_since_ = Clock::duration::zero();
@@ -73,7 +74,7 @@ class WorkerThread {
   const Clock::duration stall_max_;
   std::atomic<Clock::duration> busy_since_{};  // zero: it waits for jobs
   Body body_;
-  Queue queue_;
+  FairQueue<Job> queue_;
   std::thread thread_;  // last: it uses all above
 };
 

@@ -1,5 +1,6 @@
 #include "base/telemetry/log.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <time.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 
 #include "base/json_text.h"
 
@@ -59,13 +61,57 @@ void append_time(std::string& line, std::int64_t unix_milliseconds) {
   line += 'Z';
 }
 
+// A character that a terminal obeys or that changes the order of what it shows: the second control
+// set, marks of writing direction, separators of lines. Its length in UTF-8, zero if the text has
+// something else at `at`.
+std::size_t hidden_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t offset) {
+    return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0U;
+  };
+  if (byte(0) == 0xc2) return byte(1) >= 0x80 && byte(1) <= 0x9f ? 2 : 0;  // U+0080 to U+009F
+  if (byte(0) == 0xd8) return byte(1) == 0x9c ? 2 : 0;                     // U+061C
+  if (byte(0) != 0xe2) return 0;
+  const bool is_mark = byte(1) == 0x80 && (byte(2) == 0x8e || byte(2) == 0x8f);   // U+200E, F
+  const bool is_order = byte(1) == 0x80 && byte(2) >= 0xa8 && byte(2) <= 0xae;    // U+2028 to E
+  const bool is_isolate = byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9;  // U+2066 to 9
+  return is_mark || is_order || is_isolate ? 3 : 0;
+}
+
+std::size_t find_hidden(std::string_view text, std::size_t from) {
+  while (from < text.size() && hidden_length(text, from) == 0) ++from;
+  return from;
+}
+
+// Writes them as \uXXXX in what the line has from `begin` on.
+void escape_hidden(std::string& line, std::size_t begin) {
+  if (find_hidden(line, begin) == line.size()) return;
+  const std::string tail = line.substr(begin);
+  line.resize(begin);
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(tail[i]); };
+  for (std::size_t i = 0; i < tail.size();) {
+    const std::size_t length = hidden_length(tail, i);
+    if (length == 0) {
+      line += tail[i++];
+      continue;
+    }
+    const unsigned code = length == 2 ? ((byte(i) & 0x1fU) << 6U) | (byte(i + 1) & 0x3fU)
+                                      : ((byte(i) & 0x0fU) << 12U) | ((byte(i + 1) & 0x3fU) << 6U) |
+                                            (byte(i + 2) & 0x3fU);
+    fmt::format_to(std::back_inserter(line), "\\u{:04x}", code);
+    i += length;
+  }
+}
+
 void append_value(std::string& line, const LogField& field, bool quoted) {
   std::array<char, 512> digits;  // room for any double in plain notation
   char* const first = digits.data();
   char* const last = first + digits.size();
   if (const auto* text = std::get_if<std::string_view>(&field.value)) {
-    if (quoted || text->find_first_of(" \"=\n\r\t\\") != text->npos) {
+    const bool has_hidden = find_hidden(*text, 0) < text->size();
+    if (quoted || has_hidden || text->find_first_of(" \"=\n\r\t\\") != text->npos) {
+      const std::size_t begin = line.size();
       append_json_string(line, *text);
+      if (has_hidden) escape_hidden(line, begin);
     } else {
       append_printable(line, *text);
     }
@@ -93,7 +139,9 @@ std::string render_log_line(LogFormat format, LogLevel level, std::int64_t unix_
     line += R"({"time":")";
     append_time(line, unix_milliseconds);
     line.append(R"(","level":")").append(name_of(level)).append(R"(","message":)");
+    const std::size_t begin = line.size();
     append_json_string(line, message);
+    escape_hidden(line, begin);
     for (const LogField& field : fields) {
       if (is_empty(field)) continue;
       line.append(",\"").append(field.key).append("\":");
@@ -106,7 +154,9 @@ std::string render_log_line(LogFormat format, LogLevel level, std::int64_t unix_
   constexpr std::size_t kLevelWidth = 5;
   line.append(" ").append(name_of(level));
   line.append(kLevelWidth + 1 - name_of(level).size(), ' ');
+  const std::size_t begin = line.size();
   append_printable(line, message);
+  escape_hidden(line, begin);
   for (const LogField& field : fields) {
     if (is_empty(field)) continue;
     line.append(" ").append(field.key).append("=");

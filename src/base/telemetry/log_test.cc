@@ -42,5 +42,22 @@ TEST(LogLine, RepairsBytesThatAreNotUtf8) {
   EXPECT_NE(line.find("\"message\":\"\xef\xbf\xbd\xc3\xa9\""), std::string::npos) << line;
 }
 
+TEST(Log, HiddenCharactersAreWrittenOut) {
+  constexpr std::string_view kHidden =
+      "a\xc2\x9b"
+      "2J\xe2\x80\xae"
+      "b\xe2\x81\xa6\xd8\x9c\xe2\x80\xa8\xe2\x80\x8f";
+  constexpr std::string_view kShown = R"("a\u009b2J\u202eb\u2066\u061c\u2028\u200f")";
+  for (const LogFormat format : {LogFormat::text, LogFormat::json}) {
+    const std::string line =
+        render_log_line(format, LogLevel::info, 0, "request", {{"path", kHidden}});
+    EXPECT_THAT(line, testing::HasSubstr(kShown));
+    EXPECT_THAT(line, testing::Not(testing::HasSubstr("\xc2\x9b")));
+  }
+  const std::string plain =
+      render_log_line(LogFormat::text, LogLevel::info, 0, "m", {{"path", "\xc3\xa4\xe2\x82\xac"}});
+  EXPECT_THAT(plain, testing::HasSubstr("path=\xc3\xa4\xe2\x82\xac"));
+}
+
 }  // namespace
 }  // namespace clawdforge

@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "base/async/async.h"
+#include "base/limits/byte_budget.h"
+#include "base/limits/rate_table.h"
 #include "http/message/request.h"
 #include "http/message/response.h"
 #include "http/message/router.h"
@@ -27,6 +29,8 @@ struct Admission {
   Handler handler;
   // Kept until the connection's next request is admitted, or the connection has ended.
   std::shared_ptr<const void> connection_hold;
+  ByteHold memory;               // for the body and the answer; by default without a limit
+  ByteMeter meter;               // where the bytes of the body are counted
   const Route* route = nullptr;  // for the metrics; none for an unknown path
 };
 using Admit = std::move_only_function<Admission(Request& request)>;

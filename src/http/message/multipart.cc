@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kPreambleBytesMax = 8 * 1024;
 constexpr std::size_t kPartHeaderBytesMax = 8 * 1024;
 constexpr std::size_t kPartsMax = 64;
-constexpr std::size_t kBoundaryPaddingMax = 64;  // blanks behind a boundary
+constexpr std::size_t kBoundaryPaddingMax = 64;  // blanks after a boundary
 
 // How many of its last bytes may be the beginning of the delimiter, which begins with its
 // only CR.
@@ -105,7 +105,7 @@ Result<void> MultipartParser::pass_on(std::string_view bytes, MultipartSink& sin
   return bad_multipart("The body does not begin with the announced boundary.");
 }
 
-// Behind a boundary: two dashes end the body, else blanks and CRLF end the line.
+// After a boundary: two dashes end the body, else blanks and CRLF end the line.
 Result<std::size_t> MultipartParser::read_boundary_end(std::string_view bytes) {
   std::size_t used = 0;
   while (used < bytes.size()) {
@@ -127,17 +127,17 @@ Result<std::size_t> MultipartParser::read_boundary_end(std::string_view bytes) {
     const bool goes_on = is_blank && (last == ' ' || last == '\t' || last == '\r');
     if (!goes_on && line_end_ != "-") {
       return bad_multipart(
-          "A line of the multipart body begins with the boundary but goes on behind it.");
+          "A line of the multipart body begins with the boundary but goes on after it.");
     }
     if (line_end_.size() > kBoundaryPaddingMax)
-      return bad_multipart("Too many blanks behind a boundary.");
+      return bad_multipart("Too many blanks after a boundary.");
   }
   return used;
 }
 
 Result<std::size_t> MultipartParser::read_headers(std::string_view bytes, MultipartSink& sink) {
   const std::size_t held = headers_.size();
-  // On top of them come the CRLF before and the empty line behind.
+  // On top of them come the CRLF before and the empty line after.
   constexpr std::size_t most = kPartHeaderBytesMax + 6;
   headers_.append(bytes.substr(0, most - held));
   const std::size_t end = headers_.find("\r\n\r\n", held < 3 ? 0 : held - 3);

@@ -1,8 +1,8 @@
 // Multipart bodies (RFC 7578 on RFC 2046), read as they arrive. The parser is pushed: it is
 // fed pieces of any size, cut anywhere, and tells a sink what they mean; it holds no more
 // than one part's headers. It is strict: lines end in CRLF, the last boundary must come,
-// and what two programs could read differently is refused. Belongs to whoever reads the
-// body; no thread, no I/O.
+// and what two programs could read differently is refused. Belongs to the reader of
+// the body; no thread, no I/O.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ class MultipartParser {
   // How much of the delimiter the input so far ends with; held back until it is clear. The
   // body's first line may be the boundary, as if a line had ended before it.
   std::size_t matched_ = 2;
-  std::string line_end_;  // what has come behind a boundary
+  std::string line_end_;  // what has come after a boundary
   std::string headers_;   // of the part that begins, and the CRLF before them
   std::size_t preamble_bytes_ = 0;
   std::size_t parts_ = 0;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/async/async.h"
@@ -38,15 +39,19 @@ struct Request {
   std::vector<char> head_bytes;
   std::string_view method;  // upper case
   std::string_view path;    // starts with '/', still percent-encoded
-  std::string_view query;   // behind the '?', still percent-encoded
+  std::string_view query;   // after the '?', still percent-encoded
   int version_minor = 1;    // of HTTP/1.x
   std::vector<Header> headers;
 
   std::string id;                     // the caller's X-Request-Id if it is sane, else a new one
-  IpAddress peer;                     // of the connection
+  IpAddress peer;                     // of the connection; loopback for the Unix socket
+  bool is_from_local_socket = false;  // it came over the server's Unix socket
+  std::optional<IpAddress> origin;    // for the log, set at admission: another one than the peer
   std::vector<std::string> params;    // what the {placeholders} of the route stood for
-  std::string who;                    // for the log line; set by whoever admits the request
+  std::string who;                    // for the log line; set by the admission
   std::string body;                   // empty if the handler pulls it
+  // What its handler wants to say in the answer's head, whatever the answer is.
+  std::vector<std::pair<std::string_view, std::string>> answer_headers;  // names are literals
   BodyReader* body_reader = nullptr;  // set where the admission asked for it
   HangUp* hang_up = nullptr;          // likewise
   // When its last byte was here; its head's last byte if the handler pulls the body.

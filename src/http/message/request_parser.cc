@@ -16,6 +16,12 @@ constexpr Fault kHeadTooLarge{431, "headers_too_large",
                               "The request's head is too large; send fewer or shorter headers."};
 constexpr Fault kTargetTooLong{414, "uri_too_long", "The request's path is too long."};
 constexpr Fault kBodyTooLarge{413, "body_too_large", "The request's body is too large."};
+constexpr Fault kSmallChunks{400, "chunks_too_small",
+                             "The body comes in too many small chunks; send larger ones."};
+// So many chunks may have any size; then they must have this on average. Each chunk costs the
+// same, whatever its size.
+constexpr std::size_t kAnyChunksMax = 16 * 1024;
+constexpr std::size_t kChunkBytesMin = 32;
 constexpr Fault kBadVersion{505, "http_version_not_supported", "Speak HTTP/1.1 or HTTP/1.0."};
 constexpr Fault kBadExpectation{417, "expectation_failed", "Only 100-continue may be expected."};
 constexpr Fault kBadCoding{501, "not_implemented",
@@ -113,7 +119,7 @@ class RequestParser::BeastParser final : public http::basic_parser<true> {
       step.consumed += used;
       if (error == http::error::need_more) break;
       if (error) {
-        step.fault = fault_of(error);
+        step.fault = fault_ ? *fault_ : fault_of(error);
         break;
       }
       if (used == 0) break;
@@ -144,7 +150,7 @@ class RequestParser::BeastParser final : public http::basic_parser<true> {
 
   void on_field_impl(http::field field, boost::beast::string_view name,
                      boost::beast::string_view value, error_code& error) override {
-    if (request_ == nullptr) return;  // a trailer behind a chunked body: of no use to us
+    if (request_ == nullptr) return;  // a trailer after a chunked body: of no use to us
     if (request_->headers.size() >= limits_.header_count_max) return refuse(kHeadTooLarge, error);
     request_->headers.push_back({std_view(name), std_view(value)});
     const std::string_view text = std_view(value);
@@ -190,6 +196,9 @@ class RequestParser::BeastParser final : public http::basic_parser<true> {
   void on_chunk_header_impl(std::uint64_t size, boost::beast::string_view,
                             error_code& error) override {
     if (size > body_bytes_max_ - body_bytes_) error = http::error::body_limit;
+    if (++chunks_ > kAnyChunksMax && body_bytes_ < chunks_ * kChunkBytesMin) {
+      refuse(kSmallChunks, error);
+    }
   }
   void on_finish_impl(error_code&) override {}
 
@@ -203,6 +212,7 @@ class RequestParser::BeastParser final : public http::basic_parser<true> {
   std::string* body_ = nullptr;
   std::size_t body_bytes_max_ = 0;
   std::size_t body_bytes_ = 0;  // of all pieces so far
+  std::size_t chunks_ = 0;      // likewise
   std::optional<Fault> fault_;
   int hosts_ = 0;
   int lengths_ = 0;

@@ -27,7 +27,7 @@ struct RequestLimits {
   std::size_t target_bytes_max = 8 * 1024;
 };
 
-// Where the head at the start of `bytes` ends (behind its empty line), if it is all
+// Where the head at the start of `bytes` ends (after its empty line), if it is all
 // there. A fault as soon as it is clear that no good head can come of it.
 struct HeadEnd {
   std::size_t size = 0;  // zero: more bytes are needed

@@ -18,8 +18,11 @@ class BodyWriter {
   virtual ~BodyWriter() = default;
   // Returns when the bytes are with the operating system: a caller that does not read
   // slows its own stream, and is cut off after `write_stall_max`. An error means that
-  // nobody is there any more; the stream should return.
+  // the caller has gone; the stream should return.
   virtual Async<void> write(std::string bytes) = 0;
+  // The same without a copy, for large parts of something that others read as well. The bytes
+  // must stay until the task has ended.
+  virtual Async<void> write_slice(std::string_view bytes) = 0;
 };
 
 // Ok: the answer is whole. An error: the connection is cut, so that the caller can
@@ -33,12 +36,12 @@ struct Response {
   std::string body;
   StreamBody stream;   // if set, `body` is not used
   bool close = false;  // end the connection after this answer
-  std::string detail;  // for the log line alone: why this is no good answer
+  std::string detail;  // for the log line alone: what went wrong
 };
 
 // "Not Found"; for a status that has no name of its own, the name of its class.
 std::string_view reason_phrase(int status);
-// "404 Not Found". What is no final status is a 500.
+// "404 Not Found". A number that is not a final status becomes 500.
 void append_status(std::string& out, int status);
 // 204 and 304 never have one.
 bool has_body(int status);

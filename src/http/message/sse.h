@@ -12,6 +12,10 @@ namespace clawdforge {
 void append_sse(std::string& out, std::optional<std::int64_t> id, std::string_view event,
                 std::string_view data);
 
+// The same in parts, for data that is sent without a copy: this, the data, and kSseEnd.
+void append_sse_begin(std::string& out, std::optional<std::int64_t> id, std::string_view event);
+inline constexpr std::string_view kSseEnd = "\n\n";
+
 // Keeps a connection from looking dead; readers ignore it.
 inline constexpr std::string_view kSseComment = ":\n\n";
 

@@ -14,7 +14,7 @@
 
 namespace clawdforge {
 
-// Bytes of a next request that may come early. Behind more than these a hang-up is not
+// Bytes of a next request that may come early. If there are more, a hang-up is not
 // seen before the answer.
 inline constexpr std::size_t kEarlyBytesMax = 64 * 1024;
 

@@ -18,7 +18,7 @@ namespace {
 using PlainSocket = RunningServer::Socket;
 using TlsSocket = asio::ssl::stream<PlainSocket>;
 
-// A certificate that nobody trusts, and its key, as files that end with the test.
+// A self-signed certificate, and its key, as files that end with the test.
 class Certificate {
  public:
   Certificate() {
@@ -61,8 +61,7 @@ class CallerWatchTest : public ::testing::Test {
   ServerOptions options() {
     ServerOptions options;
     if (!kTls) return options;
-    options.tls_cert = certificate_.cert();
-    options.tls_key = certificate_.key();
+    options.tls = load_tls(certificate_.cert(), certificate_.key()).value();
     return options;
   }
 
@@ -175,7 +174,7 @@ TYPED_TEST(CallerWatchTest, StillAnswersACallerWhoOnlyEndsItsInput) {
   this->wait_for_departure();
 }
 
-TYPED_TEST(CallerWatchTest, GoesOnWithTheConnectionWhenNobodyHungUp) {
+TYPED_TEST(CallerWatchTest, GoesOnWithTheConnectionWhenTheCallerStayed) {
   auto stream = this->wait_for_answer();
   this->let_pass();
   this->let_go_.cancel();

@@ -11,9 +11,9 @@
 
 #include "base/async/async_tokens.h"
 #include "base/free_memory.h"
-#include "base/refusals.h"
 #include "http/server/caller_watch.h"
 #include "http/server/pulled_body.h"
+#include "http/server/whole_body.h"
 
 namespace clawdforge {
 namespace asio = boost::asio;
@@ -33,25 +33,18 @@ constexpr std::size_t kLoggedPathBytesMax = 200;
 // it has not read is in the journal, not in memory.
 constexpr int kStreamUnsentBytesMax = 256 * 1024;
 
-constexpr Fault kFull{503, "too_many_connections",
-                      "The gateway has all the connections it takes; try again shortly."};
-constexpr Fault kInternal{500, "internal", "Something went wrong on our side."};
-constexpr Fault kNoMemory{503, "out_of_memory", kOutOfMemoryMessage};
-
-// What does not go out with the head; a HEAD wants none of it.
-std::string_view body_apart(const Exchange& exchange, const Response& response) {
-  if (exchange.is_head || response.body.size() <= kJoinBytesMax) return {};
-  return response.body;
-}
-
 template <class Stream>
 class StreamConnection final : public Connection, private BodyWriter, private BodySource {
   static constexpr bool kTls = !std::is_same_v<Stream, TcpSocket>;
 
  public:
   template <class... Args>
-  StreamConnection(IpAddress peer, ConnectionContext& context, bool surplus, Args&&... stream)
-      : stream_(std::forward<Args>(stream)...), peer_(peer), context_(context), surplus_(surplus) {}
+  StreamConnection(Newcomer newcomer, ConnectionContext& context, Args&&... stream)
+      : stream_(std::forward<Args>(stream)...),
+        peer_(newcomer.peer),
+        peer_hold_(std::move(newcomer.hold)),
+        surplus_(newcomer.surplus),
+        context_(context) {}
 
   Task<void> serve() override;
 
@@ -67,8 +60,10 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
   Task<bool> handshake();
   Task<bool> exchange();
   Task<HeadEnd> read_head();
-  Task<std::optional<Fault>> take_body(RequestParser* parser, Request* request, std::size_t max);
-  Task<std::optional<Fault>> read_body(RequestParser* parser, Request* request, std::size_t max);
+  Task<std::optional<Fault>> take_body(RequestParser* parser, Request* request,
+                                       Admission* admission);
+  Task<std::optional<Fault>> read_body(RequestParser* parser, Request* request,
+                                       Admission* admission);
   Task<Response> handle(Exchange& exchange, RequestParser& parser, Request& request,
                         Admission& admission);
   Task<Response> handle_pulling(Exchange* exchange, RequestParser* parser, Request* request,
@@ -82,18 +77,13 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
   Task<bool> send(std::string_view bytes);
   Task<void> end();
   Async<void> write(std::string bytes) override;
+  Async<void> write_slice(std::string_view bytes) override;
+  Result<void> written(bool is_sent);
   Task<std::size_t> read_into(std::span<char> room, steady_clock::duration allowed) override;
   bool has_timed_out() const override { return timed_out_; }
   Task<bool> send_continue() override { return send("HTTP/1.1 100 Continue\r\n\r\n"); }
 
   std::optional<Fault> begin(Exchange& exchange, RequestParser& parser, Request& request);
-  // Out of memory is not a defect: it costs this request, which may be larger than others.
-  void note_defect(Exchange& exchange, const std::exception& exception) {
-    const bool is_memory = dynamic_cast<const std::bad_alloc*>(&exception) != nullptr;
-    exchange.fault = is_memory ? kNoMemory : kInternal;
-    context_.log.error("a handler threw", {{"request_id", std::string_view(exchange.id)},
-                                           {"what", std::string_view(exception.what())}});
-  }
   void stream_later(Exchange exchange, Response response, std::size_t sent) {
     streaming_.reset(
         new Streaming{BusyMark(context_.busy), std::move(exchange), std::move(response), sent});
@@ -123,9 +113,10 @@ class StreamConnection final : public Connection, private BodyWriter, private Bo
   };
 
   Stream stream_;
-  const IpAddress peer_;
+  const Peer peer_;
+  const std::shared_ptr<const void> peer_hold_;
+  const Fault* const surplus_;  // what all requests are answered with; null: they are served
   ConnectionContext& context_;
-  const bool surplus_;
   SteadyTime now_ = steady_clock::now();  // when the last answer went out
   // What an idle connection reads into: enough for the head of a simple request. Waiting
   // with a buffer at hand saves the kernel a call for each request.
@@ -253,7 +244,7 @@ std::optional<Fault> StreamConnection<Stream>::begin(Exchange& exchange, Request
     exchange.path = request.path.substr(0, kLoggedPathBytesMax);
   }
   if (fault) return fault;
-  if (surplus_) return kFull;
+  if (surplus_ != nullptr) return *surplus_;
   exchange.keep_alive = parser.keep_alive() && request.version_minor == 1;
   return std::nullopt;
 }
@@ -278,7 +269,8 @@ Task<bool> StreamConnection<Stream>::exchange() {
   Exchange exchange;
   exchange.begun = steady_clock::now();
   enter(Phase::reading, exchange.begun + context_.options.head_read_max);
-  Request request(peer_);
+  Request request(peer_.address);
+  request.is_from_local_socket = peer_.is_local_socket;
   if (in_.starts_with("\r\n")) in_.erase(0, 2);  // one empty line too many is forgiven
   HeadEnd end = find_head_end(in_, context_.options.request);
   if (end.size == 0 && !end.fault) {
@@ -300,13 +292,14 @@ Task<bool> StreamConnection<Stream>::exchange() {
   }
   exchange.route = admission.route;
   exchange.who = std::move(request.who);
+  exchange.origin = request.origin;
   if (admission.refusal) {
     if (!parser.is_done()) {
       if (!co_await discard_body(&parser)) exchange.keep_alive = false;
     }
     response = std::move(*admission.refusal);
   } else if (!exchange.fault && !parser.is_done() && !admission.pulls_body) {
-    exchange.fault = co_await take_body(&parser, &request, admission.body_bytes_max);
+    exchange.fault = co_await take_body(&parser, &request, &admission);
   }
   if (!exchange.fault && !admission.refusal) {
     request.received = steady_clock::now();
@@ -315,8 +308,9 @@ Task<bool> StreamConnection<Stream>::exchange() {
       response = co_await handle(exchange, parser, request, admission);
     } catch (const std::exception& exception) {
       if (context_.stopping) throw;  // the cancellation
-      note_defect(exchange, exception);
+      note_defect(exchange, exception, context_.log);
     }
+    count_answer(exchange, response, admission.memory);
   }
   if (exchange.fault && exchange.fault->status == kCallerGone) {
     response.status = kCallerGone;
@@ -343,9 +337,10 @@ Task<bool> StreamConnection<Stream>::exchange() {
 // A large body may be more than there is memory for: that costs this request alone.
 template <class Stream>
 Task<std::optional<Fault>> StreamConnection<Stream>::take_body(RequestParser* parser,
-                                                               Request* request, std::size_t max) {
+                                                               Request* request,
+                                                               Admission* admission) {
   try {
-    co_return co_await read_body(parser, request, max);
+    co_return co_await read_body(parser, request, admission);
   } catch (const std::bad_alloc&) {
     free_memory(request->body);
     co_return kNoMemory;
@@ -355,25 +350,18 @@ Task<std::optional<Fault>> StreamConnection<Stream>::take_body(RequestParser* pa
 // A fault with status kCallerGone: the caller has gone and is not told.
 template <class Stream>
 Task<std::optional<Fault>> StreamConnection<Stream>::read_body(RequestParser* parser,
-                                                               Request* request, std::size_t max) {
-  if (parser->is_done()) co_return std::nullopt;
-  if (parser->content_length().value_or(0) > max) co_return kTooLarge;
+                                                               Request* request,
+                                                               Admission* admission) {
+  WholeBody body(*parser, request->body, *admission, context_.options, steady_clock::now());
+  if (auto fault = body.begin()) co_return fault;
   if (parser->expects_continue() && request->version_minor == 1 && in_.empty()) {
     if (!co_await send("HTTP/1.1 100 Continue\r\n\r\n")) co_return kGone;
   }
-  const auto begun = steady_clock::now();
-  const ServerOptions& options = context_.options;
   for (;;) {
-    const auto step = parser->parse_body(in_, request->body, max);
-    in_.erase(0, step.consumed);
-    if (step.fault) co_return step.fault;
-    if (parser->is_done()) co_return std::nullopt;
-    const std::chrono::seconds earned(request->body.size() / options.body_bytes_per_second_min);
-    enter(Phase::reading, begun + options.body_read_max + earned);
-    // A chunk's head that never ends is not a body, but it fills the buffer all the same.
-    if (in_.size() > options.request.head_bytes_max + context_.read_buffer.size()) {
-      co_return Fault{400, "bad_request", "The body's chunks are not valid."};
-    }
+    if (auto fault = body.take(in_, steady_clock::now())) co_return fault;
+    if (body.is_done()) co_return std::nullopt;
+    enter(Phase::reading, body.give_up_at());
+    if (body.has_had_its_turn()) co_await asio::post(kAwait);
     if (!co_await read_more()) co_return timed_out_ ? kTimeout : kGone;
   }
 }
@@ -386,8 +374,10 @@ Task<bool> StreamConnection<Stream>::discard_body(RequestParser* parser) {
   linger_ = true;
   if (parser->expects_continue()) co_return false;
   if (parser->content_length().value_or(0) > kDrainBytesMax) co_return false;
-  Request unwanted(peer_);
-  const auto fault = co_await read_body(parser, &unwanted, kDrainBytesMax);
+  Request unwanted(peer_.address);
+  Admission little;
+  little.body_bytes_max = kDrainBytesMax;
+  const auto fault = co_await read_body(parser, &unwanted, &little);
   linger_ = fault.has_value();
   co_return !fault;
 }
@@ -414,7 +404,7 @@ Task<Response> StreamConnection<Stream>::handle_pulling(Exchange* exchange, Requ
                    .read_max = options.body_read_max,
                    .bytes_per_second_min = options.body_bytes_per_second_min,
                    .chunk_head_bytes_max = options.request.head_bytes_max},
-                  parser->expects_continue() && request->version_minor == 1);
+                  admission->meter, parser->expects_continue() && request->version_minor == 1);
   request->body_reader = &body;
   Response response = co_await admission->handler(request);
   request->body_reader = nullptr;
@@ -523,11 +513,30 @@ Async<void> StreamConnection<Stream>::write(std::string bytes) {
   } else {
     out_ = std::move(bytes);
   }
-  const bool sent = co_await send(out_);
+  const bool is_sent = co_await send(out_);
   free_memory(out_);  // it may be quiet for long
+  co_return written(is_sent);
+}
+
+template <class Stream>
+Async<void> StreamConnection<Stream>::write_slice(std::string_view bytes) {
+  if (bytes.empty()) co_return Result<void>{};
+  out_.clear();
+  if (is_answer_chunked_) {
+    append_number(out_, bytes.size(), 16);
+    out_.append("\r\n");
+  }
+  bool is_sent = co_await send(out_);
+  if (is_sent) is_sent = co_await send(bytes);
+  if (is_sent && is_answer_chunked_) is_sent = co_await send("\r\n");
+  co_return written(is_sent);
+}
+
+template <class Stream>
+Result<void> StreamConnection<Stream>::written(bool is_sent) {
   enter(Phase::handling, SteadyTime::max());
-  if (!sent) co_return fail(Errc::gone, "caller_gone", "The caller has gone.");
-  co_return Result<void>{};
+  if (!is_sent) return fail(Errc::gone, "caller_gone", "The caller has gone.");
+  return {};
 }
 
 // `bytes` must stay until the task has ended.
@@ -566,16 +575,17 @@ Task<void> StreamConnection<Stream>::end() {
 
 }  // namespace
 
-std::unique_ptr<Connection> make_connection(TcpSocket socket, IpAddress peer,
-                                            ConnectionContext& context, bool surplus) {
-  return std::make_unique<StreamConnection<TcpSocket>>(peer, context, surplus, std::move(socket));
+std::unique_ptr<Connection> make_connection(TcpSocket socket, Newcomer newcomer,
+                                            ConnectionContext& context) {
+  return std::make_unique<StreamConnection<TcpSocket>>(std::move(newcomer), context,
+                                                       std::move(socket));
 }
 
-std::unique_ptr<Connection> make_tls_connection(TcpSocket socket, IpAddress peer,
+std::unique_ptr<Connection> make_tls_connection(TcpSocket socket, Newcomer newcomer,
                                                 boost::asio::ssl::context& tls,
-                                                ConnectionContext& context, bool surplus) {
-  return std::make_unique<StreamConnection<TlsStream>>(peer, context, surplus, std::move(socket),
-                                                       tls);
+                                                ConnectionContext& context) {
+  return std::make_unique<StreamConnection<TlsStream>>(std::move(newcomer), context,
+                                                       std::move(socket), tls);
 }
 
 }  // namespace clawdforge

@@ -89,11 +89,17 @@ class BusyMark {
   std::size_t& count_;
 };
 
-// `surplus`: the server is full, every request is answered with 503.
-std::unique_ptr<Connection> make_connection(TcpSocket socket, IpAddress peer,
-                                            ConnectionContext& context, bool surplus);
-std::unique_ptr<Connection> make_tls_connection(TcpSocket socket, IpAddress peer,
+// What a new connection is, beside its socket.
+struct Newcomer {
+  Peer peer;
+  std::shared_ptr<const void> hold;  // kept until the connection has ended
+  const Fault* surplus = nullptr;    // every request is answered with this; null: it is welcome
+};
+
+std::unique_ptr<Connection> make_connection(TcpSocket socket, Newcomer newcomer,
+                                            ConnectionContext& context);
+std::unique_ptr<Connection> make_tls_connection(TcpSocket socket, Newcomer newcomer,
                                                 boost::asio::ssl::context& tls,
-                                                ConnectionContext& context, bool surplus);
+                                                ConnectionContext& context);
 
 }  // namespace clawdforge

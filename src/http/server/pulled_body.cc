@@ -23,13 +23,15 @@ Errc kind_of(const Fault& fault) {
 }  // namespace
 
 PulledBody::PulledBody(BodySource& source, RequestParser& parser, std::string read,
-                       const Limits& limits, bool must_say_continue)
+                       const Limits& limits, const ByteMeter& meter, bool must_say_continue)
     : source_(source),
       parser_(parser),
       limits_(limits),
       must_say_continue_(must_say_continue && read.empty()),
       buffer_(read.begin(), read.end()),
-      end_(buffer_.size()) {}
+      end_(buffer_.size()),
+      meter_(meter),
+      pace_(limits.read_max, limits.bytes_per_second_min) {}
 
 std::unexpected<Failure> PulledBody::refuse(const Fault& fault) {
   fault_ = fault;
@@ -43,7 +45,7 @@ Async<std::string_view> PulledBody::next() {
     const std::string_view unparsed(buffer_.data() + begin_, end_ - begin_);
     const auto step = parser_.parse_body(unparsed, piece_, limits_.body_bytes_max);
     begin_ += step.consumed;
-    pulled_bytes_ += piece_.size();
+    pace_.note({}, piece_.size());
     if (step.fault) co_return refuse(*step.fault);
     if (!piece_.empty() || parser_.is_done()) co_return piece_;
     // A chunk's head that never ends is not a body, but it fills the buffer all the same.
@@ -62,12 +64,13 @@ Task<std::optional<Fault>> PulledBody::read_more() {
   end_ -= begin_;
   begin_ = 0;
   buffer_.resize(std::max(buffer_.size(), end_ + kPieceBytesMax));
-  const std::chrono::seconds earned(pulled_bytes_ / limits_.bytes_per_second_min);
   const auto begun = steady_clock::now();
-  const std::size_t count = co_await source_.read_into(std::span(buffer_).subspan(end_),
-                                                       limits_.read_max + earned - waited_);
+  const std::size_t count =
+      co_await source_.read_into(std::span(buffer_).subspan(end_), pace_.left());
   if (count == 0) co_return source_.has_timed_out() ? kTimeout : kGone;
-  waited_ += steady_clock::now() - begun;
+  const auto now = steady_clock::now();
+  pace_.note(now - begun, 0);
+  meter_.add(count, now);
   end_ += count;
   co_return std::nullopt;
 }

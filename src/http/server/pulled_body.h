@@ -12,6 +12,7 @@
 
 #include "http/message/request.h"
 #include "http/message/request_parser.h"
+#include "http/server/whole_body.h"
 
 namespace clawdforge {
 
@@ -32,8 +33,8 @@ class PulledBody final : public BodyReader {
  public:
   struct Limits {
     std::size_t body_bytes_max;
-    // Time to wait for the caller, to which each `bytes_per_second_min` adds a second. The
-    // handler's own time does not count.
+    // Time to wait for the caller, to which each `bytes_per_second_min` adds a second, up to what
+    // it was. The handler's own time does not count.
     std::chrono::seconds read_max;
     std::size_t bytes_per_second_min;
     std::size_t chunk_head_bytes_max;
@@ -41,7 +42,7 @@ class PulledBody final : public BodyReader {
 
   // `read` is what the connection has read after the head.
   PulledBody(BodySource& source, RequestParser& parser, std::string read, const Limits& limits,
-             bool must_say_continue);
+             const ByteMeter& meter, bool must_say_continue);
 
   Async<std::string_view> next() override;
 
@@ -63,8 +64,8 @@ class PulledBody final : public BodyReader {
   std::size_t begin_ = 0;     // of what is in the buffer and not parsed yet
   std::size_t end_ = 0;
   std::string piece_;
-  std::size_t pulled_bytes_ = 0;
-  std::chrono::steady_clock::duration waited_{0};
+  const ByteMeter meter_;
+  BodyPace pace_;
   std::optional<Fault> fault_;
 };
 

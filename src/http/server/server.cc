@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 
 #include "base/async/async_tokens.h"
 #include "base/async/task_group.h"
 #include "base/async/timer.h"
 #include "http/server/connection.h"
+#include "http/server/local_socket.h"
 
 namespace clawdforge {
 namespace asio = boost::asio;
@@ -28,8 +29,21 @@ constexpr int kBacklogMax = 4096;
 // Kept back for callers who come when there are no descriptors left: to be told so.
 constexpr std::size_t kSpareDescriptorsMax = 4;
 constexpr std::size_t kReadBytes = 64 * 1024;
+// Connections of addresses that have too many, in a second: so many are told, the rest is closed.
+constexpr std::size_t kToldConnectionsMax = 64;
+
+constexpr Fault kFull{503, "too_many_connections",
+                      "The gateway has all the connections it takes; try again shortly."};
+constexpr Fault kAddressFull{429, "too_many_address_connections",
+                             "This address has as many connections open as it may have, or opens "
+                             "them too fast; close some first."};
+
+// Connections of the Unix socket, beside those of TCP: when all of those are taken, its owner can
+// still get in.
+constexpr std::size_t kLocalConnectionsMax = 16;
 
 using Acceptor = asio::basic_socket_acceptor<tcp, IoExecutor>;
+using LocalAcceptor = asio::basic_socket_acceptor<asio::local::stream_protocol, IoExecutor>;
 
 std::string date_line() {
   static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -88,6 +102,7 @@ class Server::Listener {
  public:
   Listener(IoContext& io, ServerOptions options, Admit admit, Log& log, Metrics& metrics)
       : acceptor_(io.get_executor()),
+        local_acceptor_(io.get_executor()),
         ticks_(io.get_executor()),
         tasks_(io.get_executor()),
         context_{.options = std::move(options),
@@ -101,9 +116,11 @@ class Server::Listener {
                                  "Connections over the limit.")) {}
 
   Result<std::uint16_t> listen(const std::string& host, std::uint16_t port);
-  Result<void> load_tls();
+  Result<void> listen_local(const std::string& path);
+  void replace_tls(TlsContext tls) { context_.options.tls = std::move(tls); }
   void start() {
     tasks_.spawn(accept());
+    if (local_acceptor_.is_open()) tasks_.spawn(accept_local());
     tasks_.spawn(tick());
   }
   void drain() {
@@ -118,10 +135,16 @@ class Server::Listener {
 
  private:
   Task<void> accept();
+  Task<void> accept_local();
   Task<void> tick();
   bool accept_to_refuse();
-  void admit_connection(TcpSocket socket, bool surplus);
-  Task<void> serve(std::unique_ptr<Connection> connection);
+  void admit_connection(TcpSocket socket, const Fault* surplus);
+  void admit_local(Descriptor accepted);
+  Task<void> serve(std::unique_ptr<Connection> connection, std::size_t* count);
+
+  void show_count() {
+    open_gauge_.set(static_cast<std::int64_t>(connection_count_ + local_count_));
+  }
 
   // `act` may make a connection leave the list.
   void for_each(void (Connection::*act)()) {
@@ -129,41 +152,21 @@ class Server::Listener {
   }
 
   Acceptor acceptor_;
+  LocalAcceptor local_acceptor_;
+  std::string local_path_;  // of the Unix socket; empty: there is none
+  std::size_t local_count_ = 0;
   Timer ticks_;
   TaskGroup tasks_;
   ConnectionContext context_;
-  std::optional<asio::ssl::context> tls_;
   ConnectionList open_;
   std::size_t connection_count_ = 0;
+  std::size_t told_ = 0;  // of kToldConnectionsMax, in this second
   Spares spares_;
   Gauge& open_gauge_;
   Counter& refused_;
 };
 
-Result<void> Server::Listener::load_tls() {
-  const ServerOptions& options = context_.options;
-  if (options.tls_cert.empty()) return {};
-  error_code error;
-  tls_.emplace(asio::ssl::context::tls_server);
-  SSL_CTX_set_min_proto_version(tls_->native_handle(), TLS1_2_VERSION);
-  SSL_CTX_set_mode(tls_->native_handle(), SSL_MODE_RELEASE_BUFFERS);
-  tls_->use_certificate_chain_file(options.tls_cert, error);
-  if (error) {
-    return fail(Errc::internal, "tls",
-                fmt::format("The TLS certificate {} cannot be used: {}.", options.tls_cert,
-                            error.message()));
-  }
-  tls_->use_private_key_file(options.tls_key, asio::ssl::context::pem, error);
-  if (error) {
-    return fail(
-        Errc::internal, "tls",
-        fmt::format("The TLS key {} cannot be used: {}.", options.tls_key, error.message()));
-  }
-  return {};
-}
-
 Result<std::uint16_t> Server::Listener::listen(const std::string& host, std::uint16_t port) {
-  if (auto loaded = load_tls(); !loaded) return std::unexpected(loaded.error());
   error_code error;
   const auto address = asio::ip::make_address(host, error);
   const tcp::endpoint endpoint(address, port);
@@ -179,6 +182,63 @@ Result<std::uint16_t> Server::Listener::listen(const std::string& host, std::uin
   return acceptor_.local_endpoint().port();
 }
 
+Result<void> Server::Listener::listen_local(const std::string& path) {
+  auto listening = listen_on_file(path);
+  if (!listening) return std::unexpected(std::move(listening.error()));
+  local_path_ = path;
+  error_code error;
+  local_acceptor_.assign(asio::local::stream_protocol(), listening->number(), error);
+  if (error) {
+    return fail(Errc::unavailable, "listen",
+                fmt::format("The socket {} cannot be listened on: {}.", path, error.message()));
+  }
+  listening->release();
+  return {};
+}
+
+Task<void> Server::Listener::accept_local() {
+  while (local_acceptor_.is_open()) {
+    auto [error, socket] = co_await local_acceptor_.async_accept(kAwait);
+    if (!local_acceptor_.is_open() || context_.stopping) co_return;
+    if (!error) {
+      try {
+        admit_local(Descriptor(socket.release()));
+      } catch (const std::bad_alloc&) {
+        refused_.increment();  // it is closed: there is no memory to tell it more
+      }
+      continue;
+    }
+    Timer pause(local_acceptor_.get_executor(), kAcceptPause);
+    co_await pause.async_wait(kAwait);
+  }
+}
+
+// A connection reads and writes bytes, and asks its socket for nothing that only TCP has. So it is
+// the same for both, although asio calls its socket one of TCP.
+void Server::Listener::admit_local(Descriptor accepted) {
+  const auto peer = local_peer_of(accepted.number());
+  if (!peer || !context_.options.admits_local(*peer)) {
+    context_.log.warn("a process may not use the local socket",
+                      {{"pid", peer ? peer->pid : 0}, {"uid", peer ? peer->uid : -1}});
+    return;  // closes it
+  }
+  if (local_count_ >= kLocalConnectionsMax) {
+    refused_.increment();
+    return;
+  }
+  error_code error;
+  TcpSocket socket(local_acceptor_.get_executor());
+  socket.assign(tcp::v4(), accepted.number(), error);
+  if (error) return;
+  accepted.release();
+  socket.non_blocking(true, error);
+  if (error) return;
+  const IpAddress loopback = IpAddress::from_v4({127, 0, 0, 1});
+  Newcomer newcomer{.peer = {loopback, true}, .hold = {}, .surplus = nullptr};
+  tasks_.spawn(
+      serve(make_connection(std::move(socket), std::move(newcomer), context_), &local_count_));
+}
+
 Task<void> Server::Listener::accept() {
   bool is_failing = false;
   while (acceptor_.is_open()) {
@@ -187,7 +247,8 @@ Task<void> Server::Listener::accept() {
     if (!error) {
       is_failing = false;
       try {
-        admit_connection(std::move(socket), connection_count_ >= context_.options.connections_max);
+        const bool is_full = connection_count_ >= context_.options.connections_max;
+        admit_connection(std::move(socket), is_full ? &kFull : nullptr);
       } catch (const std::bad_alloc&) {
         refused_.increment();  // it is closed: there is no memory to tell it more
       }
@@ -215,12 +276,12 @@ bool Server::Listener::accept_to_refuse() {
     spares_.refill();
     return false;
   }
-  admit_connection(std::move(socket), true);
+  admit_connection(std::move(socket), &kFull);
   return true;
 }
 
-void Server::Listener::admit_connection(TcpSocket socket, bool surplus) {
-  if (surplus) refused_.increment();
+void Server::Listener::admit_connection(TcpSocket socket, const Fault* surplus) {
+  if (surplus != nullptr) refused_.increment();
   if (connection_count_ >= context_.options.connections_max + kSurplusConnectionsMax) {
     return;  // closes it
   }
@@ -231,15 +292,29 @@ void Server::Listener::admit_connection(TcpSocket socket, bool surplus) {
   if (!error) socket.set_option(tcp::no_delay(true), error);
   if (!error) socket.set_option(asio::socket_base::keep_alive(true), error);
   if (error) return;
-  const IpAddress peer = address_of(remote.address());
-  auto connection = tls_ ? make_tls_connection(std::move(socket), peer, *tls_, context_, surplus)
-                         : make_connection(std::move(socket), peer, context_, surplus);
-  tasks_.spawn(serve(std::move(connection)));
+  Newcomer newcomer{
+      .peer = {.address = address_of(remote.address())}, .hold = {}, .surplus = surplus};
+  if (surplus == nullptr && context_.options.admit_peer) {
+    auto hold = context_.options.admit_peer(newcomer.peer.address);
+    if (!hold && ++told_ > kToldConnectionsMax) return;  // closes it
+    if (hold) {
+      newcomer.hold = std::move(*hold);
+    } else {
+      newcomer.surplus = &kAddressFull;
+    }
+  }
+  const TlsContext& tls = context_.options.tls;
+  auto connection =
+      tls ? make_tls_connection(std::move(socket), std::move(newcomer), *tls, context_)
+          : make_connection(std::move(socket), std::move(newcomer), context_);
+  tasks_.spawn(serve(std::move(connection), &connection_count_));
 }
 
-Task<void> Server::Listener::serve(std::unique_ptr<Connection> connection) {
+// `count` is that of the connections of its kind.
+Task<void> Server::Listener::serve(std::unique_ptr<Connection> connection, std::size_t* count) {
   open_.push_back(*connection);
-  open_gauge_.set(static_cast<std::int64_t>(++connection_count_));
+  ++*count;
+  show_count();
   if (!context_.stopping) {
     try {
       co_await connection->serve();
@@ -252,7 +327,8 @@ Task<void> Server::Listener::serve(std::unique_ptr<Connection> connection) {
   }
   connection.reset();  // leaves the list by itself
   spares_.refill();
-  open_gauge_.set(static_cast<std::int64_t>(--connection_count_));
+  --*count;
+  show_count();
 }
 
 Task<void> Server::Listener::tick() {
@@ -260,6 +336,7 @@ Task<void> Server::Listener::tick() {
     ticks_.expires_after(kTick);
     co_await ticks_.async_wait(kAwait);
     context_.date = date_line();
+    told_ = 0;
     const auto now = std::chrono::steady_clock::now();
     for (auto next = open_.begin(); next != open_.end();) (*next++).expire(now);
   }
@@ -269,6 +346,8 @@ Task<void> Server::Listener::stop() {
   context_.stopping = true;
   error_code ignored;
   acceptor_.close(ignored);
+  local_acceptor_.close(ignored);
+  if (!local_path_.empty()) ::unlink(local_path_.c_str());
   ticks_.cancel();
   for_each(&Connection::close);
   tasks_.cancel();  // a stream may be waiting for something else than its caller
@@ -283,7 +362,9 @@ Server::~Server() = default;
 Result<std::uint16_t> Server::listen(const std::string& host, std::uint16_t port) {
   return listener_->listen(host, port);
 }
+Result<void> Server::listen_local(const std::string& path) { return listener_->listen_local(path); }
 void Server::start() { listener_->start(); }
+void Server::replace_tls(TlsContext tls) { listener_->replace_tls(std::move(tls)); }
 void Server::drain() { listener_->drain(); }
 std::size_t Server::busy() const { return listener_->busy(); }
 std::size_t Server::connections() const { return listener_->connections(); }

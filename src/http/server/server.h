@@ -5,32 +5,47 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/async/async.h"
+#include "base/net.h"
 #include "base/telemetry/log.h"
 #include "base/telemetry/metrics.h"
 #include "http/message/admission.h"
 #include "http/message/refusal.h"
 #include "http/message/request_parser.h"
+#include "http/server/tls_context.h"
 
 namespace clawdforge {
+
+// A process at the other end of the Unix socket.
+struct LocalPeer {
+  std::int64_t pid = 0;
+  std::int64_t uid = 0;
+};
+// What an address holds for one of its connections. None: it has as many as it may have.
+using AdmitPeer = std::function<std::optional<std::shared_ptr<const void>>(const IpAddress& peer)>;
 
 struct ServerOptions {
   RequestLimits request;
   std::size_t connections_max = 10'000;
+  AdmitPeer admit_peer;  // empty: addresses have no limit
   // Time from a request's first byte to its head's last.
   std::chrono::seconds head_read_max{10};
-  // Time for a body, to which each `body_bytes_per_second_min` received adds a second.
+  // Time for a body, to which each `body_bytes_per_second_min` received adds a second, up to what
+  // it was: so it is also the longest silence.
   std::chrono::seconds body_read_max{30};
   std::size_t body_bytes_per_second_min = 8 * 1024;
   std::chrono::seconds idle_max{75};         // between two requests
   std::chrono::seconds write_stall_max{30};  // for one write to be taken by the caller
-  std::string tls_cert;                      // PEM files; empty: plain HTTP
-  std::string tls_key;
+  TlsContext tls;                            // none: plain HTTP
   std::string request_id_prefix;  // what new request ids start with: unique to this process
   RefusalRenderers refusals{render_plain_refusal};  // how what http itself refuses is written
+  // Whether a process may use the Unix socket; the connections of others are closed.
+  std::function<bool(const LocalPeer&)> admits_local = [](const LocalPeer&) { return true; };
 };
 
 class Server {
@@ -41,9 +56,15 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // Binds and listens; connections wait in the kernel until start(). Gives the port.
-  // Errc::internal: the address is taken or not ours, or the TLS files are no good.
+  // Errc::internal: the address is taken or not ours.
   Result<std::uint16_t> listen(const std::string& host, std::uint16_t port);
+  // Listens on a Unix socket too, always without TLS; stop() removes its file. Its requests are as
+  // those of TCP, but for Request::is_from_local_socket. Errc::invalid: the path is too long,
+  // Errc::unavailable: the file cannot be made.
+  Result<void> listen_local(const std::string& path);
   void start();
+  // For connections from now on; those that are open keep what they have.
+  void replace_tls(TlsContext tls);
 
   // From now on each answer is the last of its connection, and idle ones end.
   void drain();

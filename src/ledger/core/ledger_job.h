@@ -18,8 +18,8 @@
 
 namespace clawdforge {
 
-// Whether whoever waits may be told that nobody knows, when the worker is stuck. Not where
-// the same call would be made again: it might be done twice.
+// Whether the caller may be answered "it is not known whether this was done" when the worker is
+// stuck. Not where the caller would make the same call again: it might be done twice.
 enum class OnStall { refuse, wait };
 
 class LedgerJob : public WorkerJob {

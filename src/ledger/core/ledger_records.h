@@ -39,7 +39,7 @@ struct AuditFilter {
   std::optional<TimePoint> since;
   std::optional<TimePoint> until;
   std::int64_t limit = 100;
-  std::optional<std::string> cursor;  // a page's next_cursor, to go on behind it
+  std::optional<std::string> cursor;  // a page's next_cursor, to go on after it
 };
 
 struct RunPage {
@@ -68,12 +68,6 @@ struct AuditPage {
   std::optional<std::string> next_cursor;
 };
 
-// How many sessions may be open.
-struct SessionLimits {
-  std::int64_t open_max = 0;
-  std::optional<std::int64_t> open_max_per_app;
-};
-
 // Everything that happened in one session since the last write, committed together.
 struct SessionWrite {
   std::string session_id;
@@ -82,6 +76,8 @@ struct SessionWrite {
   std::vector<JournalBlock> blocks;
   std::vector<TurnSettled> ends;
   std::vector<AuditEvent> audit;
+  // The session's oldest blocks go until it has no more than this. None: not looked at.
+  std::optional<std::int64_t> journal_bytes_max{};
 };
 
 // A turn that an earlier life of the gateway has begun and not ended.

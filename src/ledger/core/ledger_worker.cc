@@ -35,7 +35,10 @@ LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executo
                               "Checkpoints of the ledger that failed.")),
       unknown_(metrics.counter("clawdforge_ledger_stalled_jobs_total",
                                "Calls answered before the ledger did, because it was stuck.")),
-      thread_(options.ledger_jobs_max, options.ledger_stall_max,
+      thread_({.jobs_max = options.ledger_jobs_max,
+               .lane_jobs_max = options.ledger_jobs_max_per_app,
+               .batch_max = options.group_jobs_max},
+              options.ledger_stall_max,
               {.work = [this](std::vector<Job> jobs) { run(std::move(jobs)); },
                .end =
                    [this] {
@@ -45,13 +48,13 @@ LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executo
 
 void LedgerWorker::stop() { thread_.stop(); }
 
-void LedgerWorker::submit(Job job) {
+void LedgerWorker::submit(const Lane& lane, Job job) {
   queued_.add(1);
   if (is_stalled_ && thread_.is_stuck()) return refuse(std::move(job), "it does not answer");
   LedgerJob& waiting = *job;
   waiting_.push_back(waiting);
-  if (thread_.put(std::move(job))) return;
-  // NOLINTNEXTLINE(bugprone-use-after-move): what the mailbox refuses stays here
+  if (thread_.put(lane, std::move(job))) return;
+  // NOLINTNEXTLINE(bugprone-use-after-move): what the queue refuses stays here
   refuse(std::move(job), "the queue is full or closed");
 }
 
@@ -70,7 +73,7 @@ void LedgerWorker::answer_stalled_calls() {
   if (!was_stalled) {
     log_.error("the ledger is stuck", {{"detail", "its disk does not answer; calls are refused"}});
   }
-  // Whoever is answered may ask for more, which is refused.
+  // A caller that is answered here may make another call at once; that one is refused.
   std::vector<LedgerJob*> all;
   for (LedgerJob& job : waiting_) all.push_back(&job);
   for (LedgerJob* job : all) {
@@ -88,26 +91,19 @@ void LedgerWorker::answer_stalled_calls() {
   }
 }
 
+// What the queue gives at once is one group.
 void LedgerWorker::run(std::vector<Job> jobs) {
-  for (Jobs rest(jobs); !rest.empty();) {
-    const Jobs part = rest.first(std::min(rest.size(), options_.group_jobs_max));
-    rest = rest.subspan(part.size());
-    thread_.begin_step();
-    run_part(part);
-  }
-  if (thread_.queued() == 0) tidy(Moment::idle);
-}
-
-void LedgerWorker::run_part(Jobs part) {
+  thread_.begin_step();
   std::vector<Job> group;
   std::vector<Job> withdrawn;
-  group.reserve(part.size());
-  for (Job& job : part) (job->take() ? group : withdrawn).push_back(std::move(job));
+  group.reserve(jobs.size());
+  for (Job& job : jobs) (job->take() ? group : withdrawn).push_back(std::move(job));
   run_group(group);
   for (const Job& job : group) take_note(*job);
   if (!withdrawn.empty()) answer(std::move(withdrawn));
   answer(std::move(group));
   tidy(Moment::busy);
+  if (thread_.queued() == 0) tidy(Moment::idle);
 }
 
 void LedgerWorker::run_group(Jobs jobs) {

@@ -1,6 +1,7 @@
-// LedgerWorker is the thread that owns the database connection. Calls come through a
-// bounded mailbox and are done in order of arrival, in groups: a lone write commits at
-// once, what arrives while a commit runs is committed together. Nothing is answered
+// LedgerWorker is the thread that owns the database connection. Calls come through a bounded
+// queue, which is fair between apps: those of one app are done in order of arrival. They are
+// done in groups: a lone write commits at once, what arrives while a commit runs is committed
+// together, one call of each app after another. Nothing is answered
 // before the commit of the transaction it was done in, and the answers of a group go back
 // to the io thread in one step.
 //
@@ -9,8 +10,8 @@
 // rest go on as a group. So a call may run more than once before it is answered.
 //
 // A worker that has been at the same group for too long is stuck, in a disk that does not
-// answer. Then new calls are refused at once, and those that wait are answered: whoever
-// calls answer_stalled_calls() about once a second sees to that.
+// answer. Then new calls are refused at once, and those that wait are answered by
+// answer_stalled_calls(), which the owner calls about once a second.
 //
 // Belongs to a Ledger, on the io thread; ends by stop(), which finishes what is queued.
 #pragma once
@@ -32,8 +33,9 @@
 namespace clawdforge {
 
 struct LedgerWorkerOptions {
-  std::size_t ledger_jobs_max = 4'096;  // waiting; as many again may be in the worker's hands
-  std::size_t group_jobs_max = 512;     // in one commit
+  std::size_t ledger_jobs_max = 4'096;  // waiting, of all apps
+  std::size_t ledger_jobs_max_per_app = lane_share_of(ledger_jobs_max);
+  std::size_t group_jobs_max = 512;  // in one commit
   // For one group. Longer than another program's lock is waited for, and than a slow disk takes.
   std::chrono::milliseconds ledger_stall_max{10'000};
 };
@@ -50,15 +52,16 @@ class LedgerWorker {
   // `work` runs on the worker inside a transaction, must change nothing but the database,
   // and must come to the same if it runs again after a rollback.
   template <class T>
-  Async<T> call(Access access, LedgerWork<T> work, OnStall on_stall = OnStall::refuse) {
+  Async<T> call(Lane lane, Access access, LedgerWork<T> work, OnStall on_stall = OnStall::refuse) {
     using Token = boost::asio::use_awaitable_t<IoExecutor>;
     Token token;
     return boost::asio::async_initiate<Token, void(Result<T>)>(
-        [this](auto handler, Access asked, OnStall on_stall_of_it, LedgerWork<T> to_do) {
-          submit(std::make_unique<LedgerCall<T>>(executor_, asked, on_stall_of_it, std::move(to_do),
-                                                 std::move(handler)));
+        [this](auto handler, Lane lane_of_it, Access asked, OnStall on_stall_of_it,
+               LedgerWork<T> to_do) {
+          submit(lane_of_it, std::make_unique<LedgerCall<T>>(executor_, asked, on_stall_of_it,
+                                                             std::move(to_do), std::move(handler)));
         },
-        token, access, on_stall, std::move(work));
+        token, std::move(lane), access, on_stall, std::move(work));
   }
 
   // Io thread.
@@ -73,12 +76,11 @@ class LedgerWorker {
   using Job = std::unique_ptr<LedgerJob>;
   using Jobs = std::span<Job>;
 
-  void submit(Job job);
+  void submit(const Lane& lane, Job job);
   void refuse(Job job, std::string why);
 
   // All below: worker thread.
   void run(std::vector<Job> jobs);
-  void run_part(Jobs part);
   void run_group(Jobs jobs);
   void run_each(Jobs jobs, std::optional<Failure> no_entry);
   // How many of `jobs` went well until one failed; all of them have been committed if all

@@ -76,10 +76,12 @@ class LedgerWorkerTest : public ::testing::Test {
   };
 
   // Calls `work` and keeps what it comes to.
-  void call(Access access, LedgerWork<int> work, OnStall on_stall = OnStall::refuse) {
+  void call(Access access, LedgerWork<int> work, OnStall on_stall = OnStall::refuse,
+            Lane lane = {}) {
     const std::size_t place = answers_.size();
     answers_.emplace_back();
-    boost::asio::co_spawn(io_, worker_->call<int>(access, std::move(work), on_stall),
+    boost::asio::co_spawn(io_,
+                          worker_->call<int>(std::move(lane), access, std::move(work), on_stall),
                           [this, place](std::exception_ptr, Result<int> result) {
                             Answer& answer = answers_[place];
                             answer.is_given = true;
@@ -217,7 +219,7 @@ TEST_F(LedgerWorkerTest, AReadThatFailsMakesItUnhealthyUntilOneWorks) {
 }
 
 TEST_F(LedgerWorkerTest, RefusesAtOnceWhenTheQueueIsFull) {
-  make({.ledger_jobs_max = 4});
+  make({.ledger_jobs_max = 4, .ledger_jobs_max_per_app = 4});
   hold();
   for (int i = 1; i <= 6; ++i) call(Access::write, [i](SqlDriver&) { return i; });
   io_.poll();
@@ -230,7 +232,50 @@ TEST_F(LedgerWorkerTest, RefusesAtOnceWhenTheQueueIsFull) {
   io_.restart();
   release_and_run();
   for (int i = 0; i <= 4; ++i) EXPECT_EQ(answers_[i].value, i);
-  EXPECT_TRUE(worker_->is_healthy()) << "a full queue is no illness";
+  EXPECT_TRUE(worker_->is_healthy()) << "a full queue does not mean that the ledger fails";
+}
+
+TEST_F(LedgerWorkerTest, AnAppWithManyCallsDelaysAnotherByNoMoreThanOneGroup) {
+  make({.group_jobs_max = 4});
+  std::vector<std::string> done;
+  const auto call_of = [&](const char* app) {
+    call(
+        Access::write,
+        [&done, app](SqlDriver&) {
+          done.emplace_back(app);
+          return 1;
+        },
+        OnStall::refuse, Lane(app));
+  };
+  hold();
+  for (int i = 0; i < 9; ++i) call_of("greedy");
+  call_of("modest");
+  call_of("");
+  release_and_run();
+  ASSERT_EQ(done.size(), 11u);
+  const std::vector<std::string> first_group(done.begin(), done.begin() + 4);
+  EXPECT_EQ(first_group, (std::vector<std::string>{"greedy", "modest", "", "greedy"}));
+  EXPECT_EQ(script_.commits, 4) << "the held one, and groups of four, four and three";
+}
+
+TEST_F(LedgerWorkerTest, OneAppDoesNotFillTheQueueForTheOthers) {
+  make({.ledger_jobs_max = 4});
+  hold();
+  const auto call_of = [&](const char* app) {
+    call(Access::write, [](SqlDriver&) { return 1; }, OnStall::refuse, Lane(app));
+  };
+  for (const char* app : {"greedy", "greedy", "greedy", "greedy", "modest", "other", ""})
+    call_of(app);
+  release_and_run();
+  std::string taken;
+  for (const Answer& answer : answers_) taken += answer.is_good ? '1' : '0';
+  EXPECT_EQ(taken,
+            "1"
+            "1110"
+            "1"
+            "0"
+            "1")
+      << "three quarters for one app, four for all, and the gateway's own beside them";
 }
 
 TEST_F(LedgerWorkerTest, AnswersThoseWhoWaitWhenItIsStuck) {
@@ -243,7 +288,7 @@ TEST_F(LedgerWorkerTest, AnswersThoseWhoWaitWhenItIsStuck) {
   worker_->answer_stalled_calls();
   EXPECT_FALSE(worker_->is_healthy());
   call(Access::write, [&done](SqlDriver&) { return ++done; });
-  EXPECT_EQ(answers_[0].error.code, "ledger_stalled") << "in hand: nobody knows";
+  EXPECT_EQ(answers_[0].error.code, "ledger_stalled") << "in hand: its outcome is not known";
   for (const int waiting : {1, 2, 3}) {
     ASSERT_TRUE(answers_[waiting].is_given);
     EXPECT_EQ(answers_[waiting].error.code, "ledger_unavailable");
@@ -263,7 +308,7 @@ TEST_F(LedgerWorkerTest, AnswersThoseWhoWaitWhenItIsStuck) {
   EXPECT_NE(metrics_->render().find("clawdforge_ledger_queue_jobs 0\n"), std::string::npos);
 }
 
-TEST_F(LedgerWorkerTest, TellsWhoeverWantsTheTruthNothingBeforeIt) {
+TEST_F(LedgerWorkerTest, MakesACallThatMayNotBeRefusedWaitForTheTruth) {
   make({.ledger_stall_max = std::chrono::milliseconds(0)});
   hold(OnStall::wait);
   worker_->answer_stalled_calls();

@@ -68,13 +68,13 @@ class SqlDriver {
   // Differs from the last one when another connection has committed a change.
   virtual Result<std::int64_t> change_mark() = 0;
 
-  // Upkeep that nobody waits for; may do nothing.
+  // Upkeep for which no caller waits; may do nothing.
   virtual Result<void> tidy(Moment moment) = 0;
 };
 
 inline Result<void> SqlDriver::lock(std::string_view) { return {}; }
 
-// For statements whose rows nobody looks at.
+// For statements whose rows are not needed.
 inline Result<void> without_rows(Result<SqlResult> result) {
   if (!result) return std::unexpected(std::move(result.error()));
   return {};

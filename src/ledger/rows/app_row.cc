@@ -7,21 +7,10 @@
 
 #include "base/json_text.h"
 #include "ledger/core/row_values.h"
+#include "model/policy_fields.h"
 
 namespace clawdforge {
 namespace {
-
-enum AppColumn : std::size_t {
-  kAppAtName,
-  kAppAtDigest,
-  kAppAtCidrs,
-  kAppAtEventFormat,
-  kAppAtSessionsMax,
-  kAppAtRunsMax,
-  kAppAtCreatedAt,
-  kAppAtLastUsedAt,
-  kAppAtColumnCount,
-};
 
 template <class T>
 using Read = std::expected<T, std::string>;
@@ -88,6 +77,14 @@ Read<std::optional<TimePoint>> time_from(const SqlValue& value, std::string_view
       [](std::int64_t second) { return TimePoint(std::chrono::seconds(second)); });
 }
 
+// What cannot be understood must not allow more than was meant, so there is no default for it.
+Read<Policy> policy_of_row(const SqlValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) return Policy{};
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return std::unexpected("policy is not a JSON object");
+  return policy_from(*text);
+}
+
 }  // namespace
 
 SqlRow row_of(const App& app) {
@@ -100,6 +97,7 @@ SqlRow row_of(const App& app) {
   row[kAppAtRunsMax] = sql_value(app.runs_max);
   row[kAppAtCreatedAt] = unix_seconds(app.created_at);
   if (app.last_used_at) row[kAppAtLastUsedAt] = unix_seconds(*app.last_used_at);
+  if (app.policy != Policy{}) row[kAppAtPolicy] = policy_text(app.policy);
   return row;
 }
 
@@ -124,6 +122,8 @@ std::expected<App, std::string> app_from(const SqlRow& row) {
   if (!created_at) return std::unexpected(std::move(created_at.error()));
   auto last_used_at = time_from(row.at(kAppAtLastUsedAt), "last_used_at");
   if (!last_used_at) return std::unexpected(std::move(last_used_at.error()));
+  auto policy = policy_of_row(row.at(kAppAtPolicy));
+  if (!policy) return std::unexpected(std::move(policy.error()));
 
   app.token_digest = *digest;
   app.ip_cidrs = std::move(*cidrs);
@@ -132,6 +132,7 @@ std::expected<App, std::string> app_from(const SqlRow& row) {
   app.runs_max = *runs_max;
   app.created_at = created_at->value_or(TimePoint());
   app.last_used_at = *last_used_at;
+  app.policy = std::move(*policy);
   return app;
 }
 

@@ -11,8 +11,20 @@
 
 namespace clawdforge {
 
-// Both ways the columns are: name, token_sha256, ip_cidrs, event_format, max_sessions,
-// max_runs, created_at, last_used_at.
+// The columns, both ways.
+enum AppColumn : std::size_t {
+  kAppAtName,
+  kAppAtDigest,
+  kAppAtCidrs,
+  kAppAtEventFormat,
+  kAppAtSessionsMax,
+  kAppAtRunsMax,
+  kAppAtCreatedAt,
+  kAppAtLastUsedAt,
+  kAppAtPolicy,
+  kAppAtColumnCount,
+};
+
 SqlRow row_of(const App& app);
 
 // The error is the reason, as a sentence's end: "ip_cidrs is not a JSON array of strings".

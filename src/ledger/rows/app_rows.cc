@@ -2,19 +2,27 @@
 
 #include <algorithm>
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/app_row.h"
+#include "ledger/rows/audit_rows.h"
 
 namespace clawdforge {
 namespace {
 
 constexpr std::string_view kSelectApps =
     "SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, created_at, "
-    "last_used_at FROM tokens";
+    "last_used_at, policy FROM tokens";
 constexpr std::string_view kAddApp =
     "INSERT INTO tokens (name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, "
-    "created_at, last_used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) "
+    "created_at, last_used_at, policy) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
     "ON CONFLICT (name) DO NOTHING";
+constexpr std::string_view kSelectApp =
+    "SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, created_at, "
+    "last_used_at, policy FROM tokens WHERE name = $1";
+constexpr std::string_view kChangeApp =
+    "UPDATE tokens SET ip_cidrs = $2, event_format = $3, max_sessions = $4, max_runs = $5, "
+    "policy = $6 WHERE name = $1";
 constexpr std::string_view kDigestOfApp = "SELECT token_sha256 FROM tokens WHERE name = $1";
 constexpr std::string_view kRotateApp = "UPDATE tokens SET token_sha256 = $2 WHERE name = $1";
 constexpr std::string_view kDeleteApp = "DELETE FROM tokens WHERE name = $1";
@@ -23,8 +31,8 @@ constexpr std::string_view kNoteClosed =
     "SELECT session_id, app_name, 'close', CAST($2 AS BIGINT), '{\"reason\":\"token_revoked\"}' "
     "FROM sessions WHERE app_name = $1 AND closed_at IS NULL";
 constexpr std::string_view kCloseSessions =
-    "UPDATE sessions SET closed_at = $2, close_reason = 'token_revoked', process_pid = NULL, "
-    "process_start = NULL, process_boot_id = NULL WHERE app_name = $1 AND closed_at IS NULL";
+    "UPDATE sessions SET closed_at = $2, close_reason = 'token_revoked' "
+    "WHERE app_name = $1 AND closed_at IS NULL";
 constexpr std::string_view kExpireUploads =
     "UPDATE uploads SET expires_at = $2 WHERE app_name = $1 AND expires_at > $2";
 constexpr std::string_view kNoteUse =
@@ -53,21 +61,48 @@ Result<AppList> select_apps(SqlDriver& driver) {
   return list;
 }
 
+// A change of a token belongs to no session.
+Result<void> note_token(SqlDriver& driver, const std::string& app, const AppRows::Audit& audit) {
+  if (!audit) return {};
+  return add_audit(driver, "", app, *audit);
+}
+
 // A row with the same digest is this one: an answer to its commit was lost.
-Result<void> insert_app(SqlDriver& driver, const App& app) {
+Result<void> insert_app(SqlDriver& driver, const App& app, const AppRows::Audit& audit) {
   const auto added = driver.execute(kAddApp, row_of(app));
   if (!added) return std::unexpected(added.error());
-  if (added->changed > 0) return {};
+  if (added->changed > 0) return note_token(driver, app.name, audit);
   const auto known = driver.execute(kDigestOfApp, {app.name});
   if (!known) return std::unexpected(known.error());
   if (!known->rows.empty() && digest_in(known->rows[0].at(0)) == app.token_digest) return {};
   return fail(Errc::conflict, "name_taken", "There is a token of this name already.");
 }
 
-Result<void> delete_app(SqlDriver& driver, const std::string& name, std::int64_t at) {
-  const auto deleted = driver.execute(kDeleteApp, {name});
-  if (!deleted) return std::unexpected(deleted.error());
-  if (deleted->changed == 0) return no_such_app();
+// In one transaction: of two changes at the same time, none is lost.
+Result<App> change_app(SqlDriver& driver, const std::string& name, const AppChange& change,
+                       const AppRows::Audit& audit) {
+  const auto found = driver.execute(kSelectApp, {name});
+  if (!found) return std::unexpected(found.error());
+  if (found->rows.empty()) return no_such_app();
+  auto app = app_from(found->rows[0]);
+  if (!app) {
+    return fail(Errc::conflict, "token_unreadable",
+                "The token's row cannot be understood; revoke it and mint another one.",
+                std::move(app.error()));
+  }
+  change(*app);
+  const SqlRow row = row_of(*app);
+  const auto changed =
+      driver.execute(kChangeApp, {name, row[kAppAtCidrs], row[kAppAtEventFormat],
+                                  row[kAppAtSessionsMax], row[kAppAtRunsMax], row[kAppAtPolicy]});
+  if (!changed) return std::unexpected(changed.error());
+  const auto audited = note_token(driver, name, audit);
+  if (!audited) return std::unexpected(audited.error());
+  return std::move(*app);
+}
+
+// Its sessions and uploads.
+Result<void> close_belongings(SqlDriver& driver, const std::string& name, std::int64_t at) {
   const auto noted = driver.execute(kNoteClosed, {name, at});
   if (!noted) return std::unexpected(noted.error());
   const auto closed = driver.execute(kCloseSessions, {name, at});
@@ -75,35 +110,69 @@ Result<void> delete_app(SqlDriver& driver, const std::string& name, std::int64_t
   return without_rows(driver.execute(kExpireUploads, {name, at}));
 }
 
-}  // namespace
-
-Async<AppList> AppRows::list() const { return worker_.call<AppList>(Access::read, select_apps); }
-
-Async<void> AppRows::add(App app) {
-  return worker_.call<void>(
-      Access::write, [app = std::move(app)](SqlDriver& driver) { return insert_app(driver, app); });
+Result<void> delete_app(SqlDriver& driver, const std::string& name, std::int64_t at,
+                        const AppRows::Audit& audit) {
+  const auto deleted = driver.execute(kDeleteApp, {name});
+  if (!deleted) return std::unexpected(deleted.error());
+  if (deleted->changed == 0) return no_such_app();
+  const auto audited = note_token(driver, name, audit);
+  if (!audited) return audited;
+  return close_belongings(driver, name, at);
 }
 
-Async<void> AppRows::rotate(std::string name, Digest token_digest) {
+}  // namespace
+
+Async<AppList> AppRows::list() const {
+  return worker_.call<AppList>(Lane(), Access::read, select_apps);
+}
+
+Async<void> AppRows::add(App app, Audit audit) {
+  return worker_.call<void>(Lane(), Access::write,
+                            [app = std::move(app), audit = std::move(audit)](SqlDriver& driver) {
+                              return insert_app(driver, app, audit);
+                            });
+}
+
+Async<void> AppRows::rotate(std::string name, Digest token_digest, Audit audit) {
+  return worker_.call<void>(Lane(), Access::write,
+                            [name = std::move(name), digest = token_digest,
+                             audit = std::move(audit)](SqlDriver& driver) -> Result<void> {
+                              const auto changed =
+                                  driver.execute(kRotateApp, {name, to_hex(digest)});
+                              if (!changed) return std::unexpected(changed.error());
+                              if (changed->changed == 0) return no_such_app();
+                              return note_token(driver, name, audit);
+                            });
+}
+
+Async<void> AppRows::remove(std::string name, TimePoint at, Audit audit) {
   return worker_.call<void>(
-      Access::write,
-      [name = std::move(name), digest = token_digest](SqlDriver& driver) -> Result<void> {
-        const auto changed = driver.execute(kRotateApp, {name, to_hex(digest)});
-        if (!changed) return std::unexpected(changed.error());
-        if (changed->changed == 0) return no_such_app();
-        return {};
+      Lane(), Access::write,
+      [name = std::move(name), at, audit = std::move(audit)](SqlDriver& driver) {
+        return delete_app(driver, name, unix_seconds(at), audit);
       });
 }
 
-Async<void> AppRows::remove(std::string name, TimePoint at) {
-  return worker_.call<void>(Access::write, [name = std::move(name), at](SqlDriver& driver) {
-    return delete_app(driver, name, unix_seconds(at));
-  });
+Async<void> AppRows::close_left(std::string name, TimePoint at) {
+  return worker_.call<void>(Lane(), Access::write,
+                            [name = std::move(name), at](SqlDriver& driver) -> Result<void> {
+                              const auto found = driver.execute(kDigestOfApp, {name});
+                              if (!found) return std::unexpected(found.error());
+                              if (!found->rows.empty()) return {};
+                              return close_belongings(driver, name, unix_seconds(at));
+                            });
+}
+
+Async<App> AppRows::change(std::string name, AppChange change, Audit audit) {
+  return worker_.call<App>(
+      Lane(), Access::write,
+      [name = std::move(name), change = std::move(change), audit = std::move(audit)](
+          SqlDriver& driver) { return change_app(driver, name, change, audit); });
 }
 
 Async<void> AppRows::note_use(std::vector<AppUse> uses) {
   return worker_.call<void>(
-      Access::write, [uses = std::move(uses)](SqlDriver& driver) -> Result<void> {
+      Lane(), Access::write, [uses = std::move(uses)](SqlDriver& driver) -> Result<void> {
         for (const AppUse& use : uses) {
           const auto noted = driver.execute(kNoteUse, {use.name, unix_seconds(use.last_used_at)});
           if (!noted) return std::unexpected(noted.error());

@@ -2,14 +2,20 @@
 // errors each may give: ledger/ledger.h.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/async/async.h"
 #include "ledger/core/ledger_records.h"
-#include "ledger/core/ledger_worker.h"
 
 namespace clawdforge {
+
+class LedgerWorker;
+
+// Sets what is to be changed of an app.
+using AppChange = std::function<void(App& app)>;
 
 class AppRows {
  public:
@@ -17,14 +23,24 @@ class AppRows {
 
   Async<AppList> list() const;
 
+  // What is given as `audit` is written in the same transaction as the change that it tells of.
+  using Audit = std::optional<AuditEvent>;
+
   // To add the same one again changes nothing. Errc::conflict "name_taken" where another app
   // has the name.
-  Async<void> add(App app);
+  Async<void> add(App app, Audit audit = std::nullopt);
   // Another token for the same app. Errc::not_found "token_not_found".
-  Async<void> rotate(std::string name, Digest token_digest);
+  Async<void> rotate(std::string name, Digest token_digest, Audit audit = std::nullopt);
+  // Changes the app's settings; its name, its token and its times stay. The change may be made
+  // more than once, each time to the row as it is then. Errc::not_found "token_not_found",
+  // Errc::conflict "token_unreadable".
+  Async<App> change(std::string name, AppChange change, Audit audit = std::nullopt);
   // Takes the app's token away, closes its open sessions and lets its uploads expire, in
   // one step. Errc::not_found "token_not_found".
-  Async<void> remove(std::string name, TimePoint at);
+  Async<void> remove(std::string name, TimePoint at, Audit audit = std::nullopt);
+  // The same for what an app has left whose row another program has deleted. An app that is there
+  // again keeps all.
+  Async<void> close_left(std::string name, TimePoint at);
   // Times of last use, which only move forwards; apps that are gone are skipped.
   Async<void> note_use(std::vector<AppUse> uses);
 

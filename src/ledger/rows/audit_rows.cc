@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/page_cursor.h"
 
@@ -44,8 +45,8 @@ Result<std::int64_t> event_id_of(const PageCursor& place) {
   auto id = std::numeric_limits<std::int64_t>::min();
   if (place.id.empty()) return id;
   const char* const end = place.id.data() + place.id.size();
-  const auto [behind, error] = std::from_chars(place.id.data(), end, id);
-  if (error != std::errc() || behind != end) return foreign_cursor();
+  const auto [number_end, error] = std::from_chars(place.id.data(), end, id);
+  if (error != std::errc() || number_end != end) return foreign_cursor();
   return id;
 }
 
@@ -76,12 +77,14 @@ Async<AuditPage> AuditRows::page(AuditFilter filter) const {
   auto event_id = event_id_of(*place);
   if (!event_id) co_return std::unexpected(std::move(event_id.error()));
   co_return co_await worker_.call<AuditPage>(
-      Access::read, [filter = std::move(filter), place = std::move(*place), id = *event_id](
-                        SqlDriver& driver) { return audit_page(driver, filter, place, id); });
+      Lane(), Access::read,
+      [filter = std::move(filter), place = std::move(*place), id = *event_id](SqlDriver& driver) {
+        return audit_page(driver, filter, place, id);
+      });
 }
 
 Async<std::int64_t> AuditRows::trim(TimePoint last, std::int64_t rows_max) {
-  return worker_.call<std::int64_t>(Access::write, [last, rows_max](SqlDriver& driver) {
+  return worker_.call<std::int64_t>(Lane(), Access::write, [last, rows_max](SqlDriver& driver) {
     return changed_by(driver.execute(kTrimAudit, {unix_seconds(last), rows_max}));
   });
 }

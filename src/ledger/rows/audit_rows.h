@@ -8,9 +8,11 @@
 
 #include "base/async/async.h"
 #include "ledger/core/ledger_records.h"
-#include "ledger/core/ledger_worker.h"
 
 namespace clawdforge {
+
+class LedgerWorker;
+class SqlDriver;
 
 class AuditRows {
  public:

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "ledger/core/ledger_worker.h"
+
 namespace clawdforge {
 namespace {
 
@@ -28,7 +30,7 @@ constexpr std::string_view kForgetInstances =
 
 Async<void> InstanceRows::begin(std::string version, std::int64_t pid, TimePoint at) {
   return worker_.call<void>(
-      Access::write,
+      Lane(), Access::write,
       [self = self_, version = std::move(version), pid, at](SqlDriver& driver) -> Result<void> {
         auto added = driver.execute(kBeginInstance, {self, version, pid, unix_seconds(at)});
         if (!added) return std::unexpected(std::move(added.error()));
@@ -38,13 +40,13 @@ Async<void> InstanceRows::begin(std::string version, std::int64_t pid, TimePoint
 }
 
 Async<void> InstanceRows::end(TimePoint at) {
-  return worker_.call<void>(Access::write, [self = self_, at](SqlDriver& driver) {
+  return worker_.call<void>(Lane(), Access::write, [self = self_, at](SqlDriver& driver) {
     return without_rows(driver.execute(kEndInstance, {self, unix_seconds(at)}));
   });
 }
 
 Async<std::int64_t> InstanceRows::end_others(TimePoint at) {
-  return worker_.call<std::int64_t>(Access::write, [self = self_, at](SqlDriver& driver) {
+  return worker_.call<std::int64_t>(Lane(), Access::write, [self = self_, at](SqlDriver& driver) {
     return changed_by(driver.execute(kEndOthers, {self, unix_seconds(at)}));
   });
 }
@@ -61,7 +63,7 @@ std::string may_be_written_by(std::string_view table, std::string_view self) {
 }
 
 Async<void> InstanceRows::beat(TimePoint at) {
-  return worker_.call<void>(Access::write, [self = self_, at](SqlDriver& driver) {
+  return worker_.call<void>(Lane(), Access::write, [self = self_, at](SqlDriver& driver) {
     return without_rows(driver.execute(kBeat, {self, unix_seconds(at)}));
   });
 }

@@ -9,9 +9,10 @@
 
 #include "base/async/async.h"
 #include "base/clock.h"
-#include "ledger/core/ledger_worker.h"
 
 namespace clawdforge {
+
+class LedgerWorker;
 
 class InstanceRows {
  public:

@@ -23,7 +23,7 @@ std::string cursor_of(const SqlValue& time, const SqlValue& id) {
 }
 
 // Nothing later than `until` sorts before this place.
-PageCursor behind(TimePoint until) { return {unix_seconds(until) + 1, ""}; }
+PageCursor after(TimePoint until) { return {unix_seconds(until) + 1, ""}; }
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Result<PageCursor> place_of(const AuditFilter& filter) {
     if (error != std::errc() || dot == end || *dot != '.') return foreign_cursor();
     place.id.assign(dot + 1, end);
   }
-  if (filter.until) place = std::min(place, behind(*filter.until));
+  if (filter.until) place = std::min(place, after(*filter.until));
   return place;
 }
 

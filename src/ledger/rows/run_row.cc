@@ -28,6 +28,7 @@ enum RunColumn : std::size_t {
   kRunAtCacheReadTokens,
   kRunAtCacheWriteTokens,
   kRunAtCostUsd,
+  kRunAtError,
 };
 static_assert(kRunAtRunId == kRunColumnId && kRunAtStartedAt == kRunColumnStartedAt);
 
@@ -65,6 +66,7 @@ RunRecord run_from(const SqlRow& row) {
   end.exit_signal = small_in(row.at(kRunAtExitSignal));
   end.usage = usage_in(row, kRunAtInputTokens);
   end.cost_usd = number_in(row.at(kRunAtCostUsd));
+  end.error = text_in(row.at(kRunAtError));
   return record;
 }
 
@@ -80,6 +82,7 @@ SqlRow row_of(const RunEnd& end) {
                 end.exit_signal ? SqlValue(std::int64_t{*end.exit_signal}) : SqlValue()};
   append_usage(row, end.usage);
   row.push_back(sql_value(end.cost_usd));
+  row.push_back(sql_value(end.error));
   return row;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/instance_rows.h"
 #include "ledger/rows/page_cursor.h"
@@ -18,13 +19,18 @@ constexpr std::string_view kSettleRun =
     "UPDATE runs SET state = $2, outcome = $3, ended_at = $4, duration_ms = $5, "
     "result_bytes = $6, stop_reason = $7, exit_code = $8, exit_signal = $9, input_tokens = $10, "
     "output_tokens = $11, cache_read_tokens = $12, cache_write_tokens = $13, cost_usd = $14, "
-    "process_pid = NULL, process_start = NULL, process_boot_id = NULL WHERE run_id = $1";
+    "error = $15 WHERE run_id = $1";
+constexpr std::string_view kForgetProcess =
+    "UPDATE runs SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
+    "WHERE run_id = $1";
+constexpr std::string_view kForgetProcesses =
+    "UPDATE runs SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
+    "WHERE process_pid IS NOT NULL AND (instance_id IS NULL OR instance_id <> $1) AND {}";
 constexpr std::string_view kInterruptRuns =
-    "UPDATE runs SET state = 'interrupted', outcome = 'interrupted', ended_at = $2, "
-    "process_pid = NULL, process_start = NULL, process_boot_id = NULL "
+    "UPDATE runs SET state = 'interrupted', outcome = 'interrupted', ended_at = $2 "
     "WHERE ended_at IS NULL AND (instance_id IS NULL OR instance_id <> $1) AND {}";
 constexpr std::string_view kLeftOfRuns =
-    "SELECT process_pid, process_start, process_boot_id FROM runs WHERE ended_at IS NULL "
+    "SELECT process_pid, process_start, process_boot_id FROM runs WHERE process_pid IS NOT NULL "
     "AND (instance_id IS NULL OR instance_id <> $1) AND {} "
     "AND process_pid BETWEEN 0 AND 9223372036854775807 "
     "AND process_start BETWEEN 0 AND 9223372036854775807 AND process_boot_id IS NOT NULL "
@@ -34,7 +40,7 @@ constexpr std::string_view kTrimRuns =
     "WHERE started_at <= $1 AND ended_at IS NOT NULL ORDER BY started_at, run_id LIMIT $2)";
 
 // By time and then by id, which for rows of our own is one and the same order. Both
-// statements have an index that also serves since and until. A row whose time is no number
+// statements have an index that also serves since and until. A row whose time is not a number
 // lies in no span of time and is not shown.
 Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter,
                               const PageCursor& place) {
@@ -70,14 +76,17 @@ Async<RunPage> RunRows::page(AuditFilter filter) const {
   auto place = place_of(filter);
   if (!place) co_return std::unexpected(std::move(place.error()));
   co_return co_await worker_.call<RunPage>(
-      Access::read, [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
+      Lane(), Access::read,
+      [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
         return page_of(driver, filter, place);
       });
 }
 
 Async<void> RunRows::add(Run run, ProcessMark process) {
+  Lane lane(run.app);
   return worker_.call<void>(
-      Access::write, [run = std::move(run), process = std::move(process)](SqlDriver& driver) {
+      std::move(lane), Access::write,
+      [run = std::move(run), process = std::move(process)](SqlDriver& driver) {
         return without_rows(driver.execute(
             kAddRun,
             {run.id, run.app, run.agent, run.model, unix_seconds(run.started_at), run.prompt_bytes,
@@ -86,29 +95,48 @@ Async<void> RunRows::add(Run run, ProcessMark process) {
 }
 
 Async<void> RunRows::settle(RunEnd end) {
-  return worker_.call<void>(Access::write, [end = std::move(end)](SqlDriver& driver) {
-    return without_rows(driver.execute(kSettleRun, row_of(end)));
-  });
+  Lane lane(end.app);
+  return worker_.call<void>(std::move(lane), Access::write,
+                            [end = std::move(end)](SqlDriver& driver) {
+                              return without_rows(driver.execute(kSettleRun, row_of(end)));
+                            });
+}
+
+Async<void> RunRows::forget_processes(std::vector<std::string> run_ids) {
+  return worker_.call<void>(Lane(), Access::write,
+                            [ids = std::move(run_ids)](SqlDriver& driver) -> Result<void> {
+                              for (const std::string& id : ids) {
+                                auto forgotten = without_rows(driver.execute(kForgetProcess, {id}));
+                                if (!forgotten) return forgotten;
+                              }
+                              return {};
+                            });
 }
 
 Async<std::int64_t> RunRows::trim(TimePoint last, std::int64_t rows_max) {
-  return worker_.call<std::int64_t>(Access::write, [last, rows_max](SqlDriver& driver) {
+  return worker_.call<std::int64_t>(Lane(), Access::write, [last, rows_max](SqlDriver& driver) {
     return changed_by(driver.execute(kTrimRuns, {unix_seconds(last), rows_max}));
   });
 }
 
 Async<std::vector<ProcessMark>> RunRows::left_processes(std::int64_t limit) const {
   return worker_.call<std::vector<ProcessMark>>(
-      Access::read, [self = self_, limit](SqlDriver& driver) {
+      Lane(), Access::read, [self = self_, limit](SqlDriver& driver) {
         static const std::string kLeft = fmt::format(kLeftOfRuns, owner_has_ended("runs"));
         return marks_in(driver.execute(kLeft, {self, limit}));
       });
 }
 
 Async<std::int64_t> RunRows::interrupt_left(TimePoint at) {
-  return worker_.call<std::int64_t>(Access::write, [self = self_, at](SqlDriver& driver) {
-    static const std::string kInterrupt = fmt::format(kInterruptRuns, owner_has_ended("runs"));
-    return changed_by(driver.execute(kInterrupt, {self, unix_seconds(at)}));
+  return worker_.call<std::int64_t>(Lane(), Access::write, [self = self_, at](SqlDriver& driver) {
+    static const std::string kEnded = owner_has_ended("runs");
+    static const std::string kInterrupt = fmt::format(kInterruptRuns, kEnded);
+    static const std::string kForget = fmt::format(kForgetProcesses, kEnded);
+    auto interrupted = changed_by(driver.execute(kInterrupt, {self, unix_seconds(at)}));
+    if (!interrupted) return interrupted;
+    auto forgotten = without_rows(driver.execute(kForget, {self}));
+    if (!forgotten) interrupted = std::unexpected(std::move(forgotten.error()));
+    return interrupted;
   });
 }
 

@@ -9,9 +9,10 @@
 
 #include "base/async/async.h"
 #include "ledger/core/ledger_records.h"
-#include "ledger/core/ledger_worker.h"
 
 namespace clawdforge {
+
+class LedgerWorker;
 
 class RunRows {
  public:
@@ -22,17 +23,19 @@ class RunRows {
 
   // A run that begins, with its process. To add the same one again changes nothing.
   Async<void> add(Run run, ProcessMark process);
-  // How it ended; the process mark is cleared. A row that is gone stays gone.
+  // How it ended; the process mark stays. A row that is gone stays gone.
   Async<void> settle(RunEnd end);
+  // The processes of these runs are gone: their rows name none any more.
+  Async<void> forget_processes(std::vector<std::string> run_ids);
   // Removes runs that have ended and began at or before `last`, the oldest first and at most
   // `rows_max`; gives how many.
   Async<std::int64_t> trim(TimePoint last, std::int64_t rows_max);
 
-  // At start, of lives that have ended: the processes of runs that have not, the oldest first
-  // and at most `limit`.
+  // At start, of lives that have ended: the processes of runs, also of those that have ended, the
+  // oldest first and at most `limit`.
   Async<std::vector<ProcessMark>> left_processes(std::int64_t limit) const;
-  // At start: what lives that have ended have left unfinished becomes "interrupted". Gives
-  // how many there were.
+  // At start: what lives that have ended have left unfinished becomes "interrupted", and no run of
+  // theirs names a process any more. Gives how many were unfinished.
   Async<std::int64_t> interrupt_left(TimePoint at);
 
  private:

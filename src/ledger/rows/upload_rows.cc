@@ -1,5 +1,6 @@
 #include "ledger/rows/upload_rows.h"
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 
 namespace clawdforge {
@@ -12,12 +13,15 @@ constexpr std::string_view kFindUpload =
     "SELECT size, extension, created_at, expires_at, instance_id FROM uploads "
     "WHERE file_token_sha256 = $1 AND app_name = $2 AND expires_at > $3";
 constexpr std::string_view kRemoveUpload = "DELETE FROM uploads WHERE file_token_sha256 = $1";
-// A key that is no digest is no upload of ours. It must not fill the sweeper's pages either,
+// A row whose key is not a digest was not made by us. It must not fill the sweeper's pages either,
 // so it is left out here and not after reading.
 constexpr std::string_view kExpiredUploads =
     "SELECT file_token_sha256 FROM uploads WHERE expires_at <= $1 "
     "AND length(file_token_sha256) = 64 AND ltrim(file_token_sha256, '0123456789abcdef') = '' "
     "ORDER BY expires_at LIMIT $2";
+constexpr std::string_view kBytesByApp =
+    "SELECT app_name, CAST(SUM(size + CAST($1 AS BIGINT)) AS BIGINT) FROM uploads GROUP BY "
+    "app_name";
 constexpr std::string_view kAllUploads = "SELECT file_token_sha256 FROM uploads";
 
 Upload upload_from(const SqlRow& row, const Digest& digest, const std::string& app) {
@@ -60,8 +64,10 @@ Result<std::vector<Digest>> digests_of(Result<SqlResult> result) {
 Async<std::vector<Upload>> UploadRows::find(std::string app, std::vector<Digest> digests,
                                             TimePoint now) const {
   const std::size_t wanted = digests.size();
+  Lane lane(app);
   auto reading = worker_.call<std::vector<Upload>>(
-      Access::read, [app = std::move(app), digests = std::move(digests), now](SqlDriver& driver) {
+      std::move(lane), Access::read,
+      [app = std::move(app), digests = std::move(digests), now](SqlDriver& driver) {
         return select_uploads(driver, app, digests, unix_seconds(now));
       });
   auto found = co_await std::move(reading);
@@ -73,27 +79,45 @@ Async<std::vector<Upload>> UploadRows::find(std::string app, std::vector<Digest>
 }
 
 Async<std::vector<Digest>> UploadRows::expired(TimePoint now, std::int64_t limit) const {
-  return worker_.call<std::vector<Digest>>(Access::read, [now, limit](SqlDriver& driver) {
+  return worker_.call<std::vector<Digest>>(Lane(), Access::read, [now, limit](SqlDriver& driver) {
     return digests_of(driver.execute(kExpiredUploads, {unix_seconds(now), limit}));
   });
 }
 
 Async<std::vector<Digest>> UploadRows::all() const {
-  return worker_.call<std::vector<Digest>>(
-      Access::read, [](SqlDriver& driver) { return digests_of(driver.execute(kAllUploads)); });
-}
-
-Async<void> UploadRows::add(Upload upload) {
-  return worker_.call<void>(Access::write, [upload = std::move(upload)](SqlDriver& driver) {
-    return without_rows(driver.execute(
-        kAddUpload,
-        {to_hex(upload.token_digest), upload.app, upload.size, upload.extension,
-         unix_seconds(upload.created_at), unix_seconds(upload.expires_at), upload.instance_id}));
+  return worker_.call<std::vector<Digest>>(Lane(), Access::read, [](SqlDriver& driver) {
+    return digests_of(driver.execute(kAllUploads));
   });
 }
 
+Async<std::map<std::string, std::int64_t, std::less<>>> UploadRows::bytes_by_app(
+    std::int64_t bytes_each) const {
+  using Bytes = std::map<std::string, std::int64_t, std::less<>>;
+  return worker_.call<Bytes>(
+      Lane(), Access::read, [bytes_each](SqlDriver& driver) -> Result<Bytes> {
+        const auto result = driver.execute(kBytesByApp, {bytes_each});
+        if (!result) return std::unexpected(result.error());
+        Bytes bytes;
+        for (const SqlRow& row : result->rows) {
+          bytes[text_in(row.at(0)).value_or("")] = whole_in(row.at(1)).value_or(0);
+        }
+        return bytes;
+      });
+}
+
+Async<void> UploadRows::add(Upload upload) {
+  Lane lane(upload.app);
+  return worker_.call<void>(
+      std::move(lane), Access::write, [upload = std::move(upload)](SqlDriver& driver) {
+        return without_rows(
+            driver.execute(kAddUpload, {to_hex(upload.token_digest), upload.app, upload.size,
+                                        upload.extension, unix_seconds(upload.created_at),
+                                        unix_seconds(upload.expires_at), upload.instance_id}));
+      });
+}
+
 Async<void> UploadRows::remove(std::vector<Digest> digests) {
-  return worker_.call<void>(Access::write,
+  return worker_.call<void>(Lane(), Access::write,
                             [digests = std::move(digests)](SqlDriver& driver) -> Result<void> {
                               for (const Digest& digest : digests) {
                                 auto removed = driver.execute(kRemoveUpload, {to_hex(digest)});

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "base/async/async.h"
-#include "ledger/core/ledger_worker.h"
 #include "model/upload.h"
 
 namespace clawdforge {
+
+class LedgerWorker;
 
 class UploadRows {
  public:
@@ -23,6 +26,9 @@ class UploadRows {
   // The oldest first, at most `limit`.
   Async<std::vector<Digest>> expired(TimePoint now, std::int64_t limit) const;
   Async<std::vector<Digest>> all() const;
+  // The sizes of all uploads, by app, with `bytes_each` more for each of them.
+  Async<std::map<std::string, std::int64_t, std::less<>>> bytes_by_app(
+      std::int64_t bytes_each) const;
 
   // To add the same one again changes nothing.
   Async<void> add(Upload upload);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/instance_rows.h"
 
@@ -75,16 +76,17 @@ Result<std::vector<UnfinishedTurn>> select_unfinished(SqlDriver& driver,
 }  // namespace
 
 Async<std::vector<JournalBlock>> JournalRows::page(std::string session_id, std::int64_t after,
-                                                   std::size_t bytes_max) const {
+                                                   std::size_t bytes_max, Lane lane) const {
   return worker_.call<std::vector<JournalBlock>>(
-      Access::read, [id = std::move(session_id), after, bytes_max](SqlDriver& driver) {
+      std::move(lane), Access::read,
+      [id = std::move(session_id), after, bytes_max](SqlDriver& driver) {
         return select_blocks(driver, id, after, bytes_max);
       });
 }
 
 Async<std::vector<UnfinishedTurn>> JournalRows::unfinished_turns(std::int64_t limit) const {
   return worker_.call<std::vector<UnfinishedTurn>>(
-      Access::read,
+      Lane(), Access::read,
       [self = self_, limit](SqlDriver& driver) { return select_unfinished(driver, self, limit); });
 }
 

@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "base/async/async.h"
+#include "base/async/lane.h"
 #include "ledger/core/ledger_records.h"
-#include "ledger/core/ledger_worker.h"
 
 namespace clawdforge {
+
+class LedgerWorker;
+class SqlDriver;
 
 class JournalRows {
  public:
@@ -23,7 +26,7 @@ class JournalRows {
   // The session's journal from the block on that holds the first event after `after`: at
   // least one block if there is any, and not much more than `bytes_max`.
   Async<std::vector<JournalBlock>> page(std::string session_id, std::int64_t after,
-                                        std::size_t bytes_max) const;
+                                        std::size_t bytes_max, Lane lane = {}) const;
 
   // A session whose row is gone stays gone, and nothing is written for it. A write that is
   // repeated counts once. When the worker is stuck this waits until it is known what became of
@@ -49,5 +52,9 @@ class JournalRows {
 // most `blocks_max`, and takes them off its sum; gives how many.
 Result<std::int64_t> remove_oldest_blocks(SqlDriver& driver, const std::string& session_id,
                                           std::int64_t blocks_max);
+
+// For writes: the same until the session has no more than `bytes_max`.
+Result<void> keep_journal_within(SqlDriver& driver, const std::string& session_id,
+                                 std::int64_t bytes_max);
 
 }  // namespace clawdforge

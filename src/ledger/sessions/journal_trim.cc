@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/sessions/journal_rows.h"
 
@@ -37,6 +38,10 @@ constexpr std::string_view kLargeSessions =
     "WHERE journal_bytes > $1 AND journal_bytes >= 1048576 LIMIT $2";
 constexpr std::string_view kLargerSessions =
     "SELECT session_id, journal_bytes FROM sessions WHERE journal_bytes > $1 LIMIT $2";
+constexpr std::string_view kJournalBytes =
+    "SELECT journal_bytes FROM sessions WHERE session_id = $1";
+// Removed by one write; the next one goes on.
+constexpr std::int64_t kTrimAtWriteBlocksMax = 256;
 constexpr std::string_view kCountBytes =
     "SELECT COALESCE(SUM(bytes), 0) FROM journal WHERE session_id = $1";
 constexpr std::string_view kOldestBlocks =
@@ -143,16 +148,30 @@ Result<std::int64_t> remove_oldest_blocks(SqlDriver& driver, const std::string& 
   return static_cast<std::int64_t>(deleted->rows.size());
 }
 
+Result<void> keep_journal_within(SqlDriver& driver, const std::string& session_id,
+                                 std::int64_t bytes_max) {
+  const auto noted = driver.execute(kJournalBytes, {session_id});
+  if (!noted) return std::unexpected(noted.error());
+  if (noted->rows.empty()) return {};
+  const auto bytes = journal_bytes(driver, session_id, noted->rows[0].at(0));
+  if (!bytes) return std::unexpected(bytes.error());
+  if (*bytes <= bytes_max) return {};
+  const auto trimmed = trim_session(driver, session_id, *bytes, bytes_max, kTrimAtWriteBlocksMax);
+  if (!trimmed) return std::unexpected(trimmed.error());
+  return {};
+}
+
 Async<std::int64_t> JournalRows::trim_old(TimePoint last, std::int64_t blocks_max) {
-  return worker_.call<std::int64_t>(Access::write, [last, blocks_max](SqlDriver& driver) {
+  return worker_.call<std::int64_t>(Lane(), Access::write, [last, blocks_max](SqlDriver& driver) {
     return trim_by_time(driver, unix_seconds(last), blocks_max);
   });
 }
 
 Async<std::int64_t> JournalRows::trim_large(std::int64_t bytes_max, std::int64_t blocks_max) {
-  return worker_.call<std::int64_t>(Access::write, [bytes_max, blocks_max](SqlDriver& driver) {
-    return trim_largest(driver, bytes_max, blocks_max);
-  });
+  return worker_.call<std::int64_t>(Lane(), Access::write,
+                                    [bytes_max, blocks_max](SqlDriver& driver) {
+                                      return trim_largest(driver, bytes_max, blocks_max);
+                                    });
 }
 
 }  // namespace clawdforge

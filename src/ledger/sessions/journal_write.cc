@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
@@ -22,8 +23,8 @@ constexpr std::string_view kAddBlock =
     "ON CONFLICT (session_id, first_event_id) DO NOTHING";
 constexpr std::string_view kEndTurn =
     "UPDATE turns SET state = $3, ended_at = $4, stop_reason = $5, code = $6, input_tokens = $7, "
-    "output_tokens = $8, cache_read_tokens = $9, cache_write_tokens = $10, cost_usd = $11 "
-    "WHERE session_id = $1 AND turn_index = $2 AND ended_at IS NULL";
+    "output_tokens = $8, cache_read_tokens = $9, cache_write_tokens = $10, cost_usd = $11, "
+    "error = $12 WHERE session_id = $1 AND turn_index = $2 AND ended_at IS NULL";
 // A text that another program has put in place of a number is larger than every number, and
 // must not stay for ever: hence the upper bounds.
 constexpr std::string_view kNoteProgress =
@@ -111,6 +112,7 @@ SqlRow row_of(const std::string& session_id, const TurnSettled& end) {
       sql_value(end.code)};
   append_usage(row, end.usage);
   row.push_back(sql_value(end.cost_usd));
+  row.push_back(sql_value(end.error));
   return row;
 }
 
@@ -201,13 +203,20 @@ Result<void> write_what_is_new(SqlDriver& driver, const PreparedWrite& prepared)
   return add_lines(driver, *prepared.write);
 }
 
-Result<void> write_all(SqlDriver& driver, const PreparedWrite& prepared) {
+Result<void> write_parts(SqlDriver& driver, const PreparedWrite& prepared) {
   const auto advanced = advance(driver, prepared);
   if (!advanced) return std::unexpected(advanced.error());
   if (!*advanced) return write_what_is_new(driver, prepared);
   const auto added = add_rows(driver, prepared);
   if (!added) return std::unexpected(added.error());
   return add_lines(driver, *prepared.write);
+}
+
+Result<void> write_all(SqlDriver& driver, const PreparedWrite& prepared) {
+  auto written = write_parts(driver, prepared);
+  const auto bytes_max = prepared.write->journal_bytes_max;
+  if (!written || !bytes_max) return written;
+  return keep_journal_within(driver, prepared.write->session_id, *bytes_max);
 }
 
 }  // namespace
@@ -219,7 +228,7 @@ Async<void> JournalRows::write(std::shared_ptr<const SessionWrite> write) {
     prepared.blocks.emplace_back(write->session_id, block, SharedText(write, &block.lines));
   }
   return worker_.call<void>(
-      Access::write,
+      Lane(write->app), Access::write,
       [prepared = std::move(prepared)](SqlDriver& driver) { return write_all(driver, prepared); },
       OnStall::wait);
 }

@@ -1,6 +1,7 @@
 // What becomes of sessions that are closed for long, and of those that an earlier life has left.
 #include <fmt/format.h>
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
@@ -83,14 +84,15 @@ Result<std::int64_t> adopt_all(SqlDriver& driver, const std::string& instance_id
 
 Async<bool> SessionRows::remove_closed(std::string id, AuditEvent event, std::int64_t blocks_max) {
   return worker_.call<bool>(
-      Access::write, [id = std::move(id), event = std::move(event), blocks_max](SqlDriver& driver) {
+      Lane(), Access::write,
+      [id = std::move(id), event = std::move(event), blocks_max](SqlDriver& driver) {
         return delete_step(driver, id, event, blocks_max);
       });
 }
 
 Async<std::vector<ProcessMark>> SessionRows::left_processes(std::int64_t limit) const {
   return worker_.call<std::vector<ProcessMark>>(
-      Access::read, [self = self_, limit](SqlDriver& driver) {
+      Lane(), Access::read, [self = self_, limit](SqlDriver& driver) {
         static const std::string kLeft = fmt::format(kLeftOfSessions, owner_has_ended("sessions"));
         return marks_in(driver.execute(kLeft, {self, limit}));
       });
@@ -98,7 +100,7 @@ Async<std::vector<ProcessMark>> SessionRows::left_processes(std::int64_t limit) 
 
 Async<std::int64_t> SessionRows::adopt_left() {
   return worker_.call<std::int64_t>(
-      Access::write, [self = self_](SqlDriver& driver) { return adopt_all(driver, self); });
+      Lane(), Access::write, [self = self_](SqlDriver& driver) { return adopt_all(driver, self); });
 }
 
 }  // namespace clawdforge

@@ -1,6 +1,7 @@
 // The lists of sessions.
 #include <fmt/format.h>
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/page_cursor.h"
 #include "ledger/sessions/session_row.h"
@@ -92,43 +93,48 @@ Result<std::vector<std::string>> select_open(SqlDriver& driver,
 
 }  // namespace
 
-Async<SessionPage> SessionRows::page(SessionFilter filter) const {
+Async<SessionPage> SessionRows::page(SessionFilter filter, Lane lane) const {
   auto place = place_of(filter.audit);
   if (!place) co_return std::unexpected(std::move(place.error()));
   co_return co_await worker_.call<SessionPage>(
-      Access::read, [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
+      std::move(lane), Access::read,
+      [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
         return session_page(driver, filter, place);
       });
 }
 
 Async<std::int64_t> SessionRows::count_open() const {
-  return worker_.call<std::int64_t>(Access::read, [](SqlDriver& driver) -> Result<std::int64_t> {
-    const auto result = driver.execute(kCountOpenSessions);
-    if (!result) return std::unexpected(result.error());
-    return whole_in(result->rows.at(0).at(0)).value_or(0);
-  });
+  return worker_.call<std::int64_t>(Lane(), Access::read,
+                                    [](SqlDriver& driver) -> Result<std::int64_t> {
+                                      const auto result = driver.execute(kCountOpenSessions);
+                                      if (!result) return std::unexpected(result.error());
+                                      return whole_in(result->rows.at(0).at(0)).value_or(0);
+                                    });
 }
 
 Async<std::vector<std::string>> SessionRows::open_among(std::vector<std::string> ids) const {
   return worker_.call<std::vector<std::string>>(
-      Access::read, [ids = std::move(ids)](SqlDriver& driver) { return select_open(driver, ids); });
+      Lane(), Access::read,
+      [ids = std::move(ids)](SqlDriver& driver) { return select_open(driver, ids); });
 }
 
 Async<std::vector<Session>> SessionRows::idle(TimePoint last, std::int64_t limit) const {
-  return worker_.call<std::vector<Session>>(Access::read, [last, limit](SqlDriver& driver) {
+  return worker_.call<std::vector<Session>>(Lane(), Access::read, [last, limit](SqlDriver& driver) {
     return select_idle(driver, unix_seconds(last), limit);
   });
 }
 
 Async<std::vector<std::string>> SessionRows::closed(TimePoint last, std::int64_t limit) const {
-  return worker_.call<std::vector<std::string>>(Access::read, [last, limit](SqlDriver& driver) {
-    return ids_of(driver.execute(kClosedSessions, {unix_seconds(last), limit}));
-  });
+  return worker_.call<std::vector<std::string>>(
+      Lane(), Access::read, [last, limit](SqlDriver& driver) {
+        return ids_of(driver.execute(kClosedSessions, {unix_seconds(last), limit}));
+      });
 }
 
 Async<std::vector<std::string>> SessionRows::all_ids() const {
-  return worker_.call<std::vector<std::string>>(
-      Access::read, [](SqlDriver& driver) { return ids_of(driver.execute(kAllSessionIds)); });
+  return worker_.call<std::vector<std::string>>(Lane(), Access::read, [](SqlDriver& driver) {
+    return ids_of(driver.execute(kAllSessionIds));
+  });
 }
 
 }  // namespace clawdforge

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
@@ -32,14 +33,14 @@ constexpr std::string_view kForgetProcess =
 constexpr std::string_view kDropJournal = "DELETE FROM journal WHERE session_id = $1";
 constexpr std::string_view kDropTurns = "DELETE FROM turns WHERE session_id = $1";
 constexpr std::string_view kDropSession = "DELETE FROM sessions WHERE session_id = $1";
+// The mark of its process stays until the process is gone: see kForgetProcess.
 constexpr std::string_view kClose =
-    "UPDATE sessions SET closed_at = $2, close_reason = $3, process_pid = NULL, "
-    "process_start = NULL, process_boot_id = NULL WHERE session_id = $1 AND closed_at IS NULL "
-    "RETURNING app_name";
+    "UPDATE sessions SET closed_at = $2, close_reason = $3 "
+    "WHERE session_id = $1 AND closed_at IS NULL RETURNING app_name";
 constexpr std::string_view kCloseIdle =
-    "UPDATE sessions SET closed_at = $2, close_reason = $3, process_pid = NULL, "
-    "process_start = NULL, process_boot_id = NULL WHERE session_id = $1 AND closed_at IS NULL "
-    "AND COALESCE(last_turn_at, created_at) <= $4 RETURNING app_name";
+    "UPDATE sessions SET closed_at = $2, close_reason = $3 "
+    "WHERE session_id = $1 AND closed_at IS NULL AND COALESCE(last_turn_at, created_at) <= $4 "
+    "RETURNING app_name";
 
 constexpr std::chrono::seconds kFullRetryAfter{5};
 
@@ -54,10 +55,12 @@ Result<Admission> insert_session(SqlDriver& driver, const Session& session,
   if (auto locked = driver.lock("admission"); !locked) {
     return std::unexpected(std::move(locked.error()));
   }
-  if (limits.open_max_per_app) {
+  if (limits.open_max_per_app || limits.open_share_max) {
     const auto own = driver.execute(kCountOpenOfApp, {session.id, session.app});
     if (!own) return std::unexpected(own.error());
-    if (count_in(*own) >= *limits.open_max_per_app) return Admission::app_full;
+    const std::int64_t count = count_in(*own);
+    if (limits.open_max_per_app && count >= *limits.open_max_per_app) return Admission::app_full;
+    if (limits.open_share_max && count >= *limits.open_share_max) return Admission::pool_full;
   }
   const auto all = driver.execute(kCountOpen, {session.id});
   if (!all) return std::unexpected(all.error());
@@ -127,13 +130,17 @@ Result<std::optional<Session>> select_session(SqlDriver& driver, const std::stri
 
 }  // namespace
 
-Async<Session> SessionRows::find(std::string id) const { return read(std::move(id), false); }
+Async<Session> SessionRows::find(std::string id, Lane lane) const {
+  return read(std::move(id), false, std::move(lane));
+}
 
-Async<Session> SessionRows::load(std::string id) const { return read(std::move(id), true); }
+Async<Session> SessionRows::load(std::string id, Lane lane) const {
+  return read(std::move(id), true, std::move(lane));
+}
 
-Async<Session> SessionRows::read(std::string id, bool is_whole) const {
+Async<Session> SessionRows::read(std::string id, bool is_whole, Lane lane) const {
   auto found = co_await worker_.call<std::optional<Session>>(
-      Access::read, [id = std::move(id), is_whole](SqlDriver& driver) {
+      std::move(lane), Access::read, [id = std::move(id), is_whole](SqlDriver& driver) {
         return select_session(driver, id, is_whole);
       });
   if (!found) co_return std::unexpected(std::move(found.error()));
@@ -143,8 +150,10 @@ Async<Session> SessionRows::read(std::string id, bool is_whole) const {
 }
 
 Async<void> SessionRows::add(Session session, SessionLimits limits) {
+  Lane lane(session.app);
   auto added = co_await worker_.call<Admission>(
-      Access::write, [session = std::move(session), limits, self = self_](SqlDriver& driver) {
+      std::move(lane), Access::write,
+      [session = std::move(session), limits, self = self_](SqlDriver& driver) {
         return insert_session(driver, session, limits, self);
       });
   if (!added) co_return std::unexpected(std::move(added.error()));
@@ -152,10 +161,12 @@ Async<void> SessionRows::add(Session session, SessionLimits limits) {
 }
 
 Async<void> SessionRows::note_agent(std::string id, std::string agent_session_id,
-                                    ProcessMark process, std::optional<AuditEvent> created) {
+                                    ProcessMark process, std::optional<AuditEvent> created,
+                                    Lane lane) {
   AgentNote agent{std::move(agent_session_id), std::move(process), self_, std::move(created)};
   auto noted = co_await worker_.call<bool>(
-      Access::write, [id = std::move(id), agent = std::move(agent)](SqlDriver& driver) {
+      std::move(lane), Access::write,
+      [id = std::move(id), agent = std::move(agent)](SqlDriver& driver) {
         return update_agent(driver, id, agent);
       });
   if (!noted) co_return std::unexpected(std::move(noted.error()));
@@ -163,29 +174,32 @@ Async<void> SessionRows::note_agent(std::string id, std::string agent_session_id
   co_return Result<void>();
 }
 
-Async<void> SessionRows::forget_process(std::string id) {
-  return worker_.call<void>(Access::write, [id = std::move(id), self = self_](SqlDriver& driver) {
-    static const std::string kForget =
-        fmt::format(kForgetProcess, may_be_written_by("sessions", "$2"));
-    return without_rows(driver.execute(kForget, {id, self}));
-  });
+Async<void> SessionRows::forget_process(std::string id, Lane lane) {
+  return worker_.call<void>(std::move(lane), Access::write,
+                            [id = std::move(id), self = self_](SqlDriver& driver) {
+                              static const std::string kForget =
+                                  fmt::format(kForgetProcess, may_be_written_by("sessions", "$2"));
+                              return without_rows(driver.execute(kForget, {id, self}));
+                            });
 }
 
-Async<void> SessionRows::drop(std::string id) {
-  return worker_.call<void>(Access::write, [id = std::move(id)](SqlDriver& driver) -> Result<void> {
-    for (const std::string_view statement : {kDropJournal, kDropTurns, kDropSession}) {
-      auto dropped = driver.execute(statement, {id});
-      if (!dropped) return std::unexpected(std::move(dropped.error()));
-    }
-    return {};
-  });
+Async<void> SessionRows::drop(std::string id, Lane lane) {
+  return worker_.call<void>(
+      std::move(lane), Access::write, [id = std::move(id)](SqlDriver& driver) -> Result<void> {
+        for (const std::string_view statement : {kDropJournal, kDropTurns, kDropSession}) {
+          auto dropped = driver.execute(statement, {id});
+          if (!dropped) return std::unexpected(std::move(dropped.error()));
+        }
+        return {};
+      });
 }
 
 Async<bool> SessionRows::close(std::string id, std::string reason, AuditEvent event,
-                               std::optional<TimePoint> idle_since) {
+                               std::optional<TimePoint> idle_since, Lane lane) {
   return worker_.call<bool>(
-      Access::write, [id = std::move(id), reason = std::move(reason), event = std::move(event),
-                      since = idle_since.transform(unix_seconds)](SqlDriver& driver) {
+      std::move(lane), Access::write,
+      [id = std::move(id), reason = std::move(reason), event = std::move(event),
+       since = idle_since.transform(unix_seconds)](SqlDriver& driver) {
         return update_closed(driver, id, reason, event, since);
       });
 }

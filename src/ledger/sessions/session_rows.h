@@ -1,5 +1,5 @@
 // The rows of sessions, from their first moment to their end. What every call promises, and
-// which errors each may give: ledger/ledger.h.
+// which errors each may give: ledger/ledger.h. A call that an app has asked for names its lane.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "base/async/async.h"
+#include "base/async/lane.h"
 #include "ledger/core/ledger_records.h"
-#include "ledger/core/ledger_worker.h"
 
 namespace clawdforge {
+
+class LedgerWorker;
 
 class SessionRows {
  public:
@@ -20,11 +22,11 @@ class SessionRows {
 
   // Errc::not_found "session_not_found". Without `system` and `mcp_servers`, which may be
   // large and only its agent needs: this is on the path of every turn.
-  Async<Session> find(std::string id) const;
+  Async<Session> find(std::string id, Lane lane = {}) const;
   // The same with all of it.
-  Async<Session> load(std::string id) const;
+  Async<Session> load(std::string id, Lane lane = {}) const;
   // Errc::invalid "validation_failed" for a cursor that no page has given.
-  Async<SessionPage> page(SessionFilter filter) const;
+  Async<SessionPage> page(SessionFilter filter, Lane lane = {}) const;
   Async<std::int64_t> count_open() const;
   // Those of `ids` that are open.
   Async<std::vector<std::string>> open_among(std::vector<std::string> ids) const;
@@ -42,15 +44,15 @@ class SessionRows {
   // first start and goes into the audit. The session is this gateway's from now on.
   // Errc::gone "session_closed" when the row is closed, gone, or another living gateway's.
   Async<void> note_agent(std::string id, std::string agent_session_id, ProcessMark process,
-                         std::optional<AuditEvent> created);
+                         std::optional<AuditEvent> created, Lane lane = {});
   // Its agent does not run any more. A session of another living gateway stays as it is.
-  Async<void> forget_process(std::string id);
+  Async<void> forget_process(std::string id, Lane lane = {});
   // Removes a session whose agent did not start. Nothing of it is left.
-  Async<void> drop(std::string id);
+  Async<void> drop(std::string id, Lane lane = {});
   // Closes it if it is open and, with `idle_since`, if nothing has happened in it after
   // that. Says whether it did. `event` goes into the audit if so.
   Async<bool> close(std::string id, std::string reason, AuditEvent event,
-                    std::optional<TimePoint> idle_since);
+                    std::optional<TimePoint> idle_since, Lane lane = {});
   // Deletes a closed session's journal, at most `blocks_max` rows of it, and with the last
   // of them its turns and its row; `event` goes into the audit then. Says whether all is gone.
   Async<bool> remove_closed(std::string id, AuditEvent event, std::int64_t blocks_max);
@@ -63,7 +65,7 @@ class SessionRows {
   Async<std::int64_t> adopt_left();
 
  private:
-  Async<Session> read(std::string id, bool is_whole) const;
+  Async<Session> read(std::string id, bool is_whole, Lane lane) const;
 
   LedgerWorker& worker_;
   const std::string self_;

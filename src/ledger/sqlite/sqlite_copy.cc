@@ -1,5 +1,5 @@
 // SQLite's online copy, of a snapshot: within a read transaction the source does not change
-// under the copy, so no write of the gateway makes it begin anew.
+// under the copy, so no write of the gateway makes it start over.
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -48,7 +48,8 @@ Result<void> run(sqlite3* target, const char* text) {
   return {};
 }
 
-// Nobody sees the file before it is whole: it needs no journal, and is synced once at the end.
+// No other program sees the file before it is whole: it needs no journal, and is synced once at
+// the end.
 Result<Target> open_target(const std::string& path) {
   sqlite3* opened = nullptr;
   const int code =

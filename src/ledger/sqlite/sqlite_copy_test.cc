@@ -40,7 +40,7 @@ TEST_F(SqliteCopy, HoldsWhatIsOnlyInTheLogYet) {
 }
 
 // A writer that commits at every step of the copy: it is neither held up nor copied, and the
-// copy does not begin anew.
+// copy does not start over.
 TEST_F(SqliteCopy, IsOneStateHoweverMuchIsWrittenMeanwhile) {
   OtherProgram other(dir_.file("l.db"));
   other.run("CREATE TABLE pad (x)");

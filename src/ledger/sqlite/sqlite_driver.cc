@@ -26,7 +26,7 @@ std::unexpected<Failure> start_failure(std::string message) {
   return fail(Errc::unavailable, "ledger_unavailable", std::move(message));
 }
 
-// A new file is made here and not by SQLite, so that nobody else may read it from its
+// A new file is made here and not by SQLite, so that no other user can read it, from its
 // first moment on. An existing one is not opened: closing it would drop the locks of any
 // other connection of this process.
 Result<void> make_file(const std::string& path) {
@@ -295,7 +295,7 @@ Result<void> SqliteDriver::commit() {
 
 void SqliteDriver::rollback() {
   if (sqlite3_get_autocommit(connection_.get()) != 0) return;
-  // There is nobody to tell: begin() tries again, and fails if it must.
+  // A failure is not reported here: begin() tries again, and reports it if it lasts.
   sqlite3_exec(connection_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
@@ -329,13 +329,13 @@ Result<void> SqliteDriver::tidy(Moment moment) {
   } else {
     const int pages_max =
         moment == Moment::idle ? options_.wal_pages_idle_max : options_.wal_pages_max;
-    if (wal_pages_ < wal_pages_copied_) wal_pages_copied_ = 0;  // the log has begun anew
+    if (wal_pages_ < wal_pages_copied_) wal_pages_copied_ = 0;  // the log has started over
     if (wal_pages_ - wal_pages_copied_ < pages_max) return {};
     wal_pages_copied_ = wal_pages_;
   }
   if (has_moved()) return {};
   const int code = sqlite3_wal_checkpoint_v2(connection_.get(), nullptr, mode, nullptr, nullptr);
-  // A reader of another program that still needs the log is no fault: next time, then.
+  // SQLITE_BUSY: another program still reads the log. The next checkpoint will copy the rest.
   if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) return failure(code, "a checkpoint");
   return {};
 }

@@ -78,7 +78,7 @@ TEST(SqliteDriver, CopiesTheLogBackWhenIdleAndNotBefore) {
   ASSERT_TRUE(driver->begin(Access::write));
   ASSERT_TRUE(driver->execute("INSERT INTO t VALUES ($1)", {std::string("y")}));
   ASSERT_TRUE(driver->commit());
-  EXPECT_LT(driver->wal_pages(), 10) << "the log has begun anew";
+  EXPECT_LT(driver->wal_pages(), 10) << "the log has started over";
 }
 
 constexpr SchemaFile kFirst{"0001_first.sql", "CREATE TABLE a (id AUTO_ID, x TEXT);"};

@@ -176,9 +176,9 @@ std::string said_in_child(Act act) {
   return text;
 }
 
-// Root may write anything, so this is tried as nobody.
-std::string start_message_of_nobody(const std::string& path) {
-  if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return "cannot become nobody";
+// Root may write anything, so this is tried as a user without privileges.
+std::string start_message_without_privilege(const std::string& path) {
+  if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return "cannot drop privileges";
   return start_message(path);
 }
 
@@ -189,7 +189,7 @@ TEST(SqliteStart, SaysWhenItMayNotWriteTheFile) {
   chmod(dir.path().c_str(), 0755);
   chmod(path.c_str(), 0444);
   EXPECT_EQ(
-      said_in_child([&] { return start_message_of_nobody(path); }),
+      said_in_child([&] { return start_message_without_privilege(path); }),
       "The ledger " + path + " is read-only: this user needs to write the file and its directory.");
 }
 
@@ -199,8 +199,8 @@ TEST(SqliteStart, SaysWhenItMayNotWriteTheDirectory) {
   make_ledger(path);
   chmod(path.c_str(), 0666);
   chmod(dir.path().c_str(), 0555);
-  const std::string said = said_in_child([&] { return start_message_of_nobody(path); });
-  EXPECT_EQ(said_in_child([&] { return start_message_of_nobody(dir.file("new.db")); }),
+  const std::string said = said_in_child([&] { return start_message_without_privilege(path); });
+  EXPECT_EQ(said_in_child([&] { return start_message_without_privilege(dir.file("new.db")); }),
             "The ledger " + dir.file("new.db") + " cannot be made: Permission denied.");
   chmod(dir.path().c_str(), 0755);
   EXPECT_EQ(said, "The ledger " + path +
@@ -286,7 +286,7 @@ TEST(SqliteFaults, AFileThatIsTakenAwayIsNoticedAndAcceptedWhenItIsBack) {
   ASSERT_FALSE(beat);
   EXPECT_EQ(beat.error().kind, Errc::unavailable);
   EXPECT_NE(beat.error().detail.find("was moved, deleted or replaced"), std::string::npos);
-  EXPECT_FALSE(house.await(house.ledger->apps.list())) << "a stale answer is no answer";
+  EXPECT_FALSE(house.await(house.ledger->apps.list())) << "it does not answer from a stale file";
   EXPECT_FALSE(house.ledger->is_healthy());
 
   std::filesystem::rename(dir.file("away.db"), dir.file("l.db"));

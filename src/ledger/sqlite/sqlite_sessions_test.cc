@@ -73,7 +73,7 @@ TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
   ASSERT_TRUE(await(as("i2").sessions.note_agent("s1", "agent-1", {4711, 99, "boot"}, {})));
   ASSERT_TRUE(await(
       ledger().sessions.close("s1", "asked", {"close", at_moment(200), "{\"by\":\"app\"}"}, {})));
-  EXPECT_EQ(other_->ask(mark), "i2|agent-1|NULL|NULL|NULL");
+  EXPECT_EQ(other_->ask(mark), "i2|agent-1|4711|99|boot") << "until the process is gone";
   EXPECT_EQ(other_->ask("SELECT closed_at, close_reason FROM sessions"), "200|asked");
   EXPECT_EQ(other_->ask("SELECT session_id, app_name, event, at, meta FROM session_events"),
             "s1|a|create|101|{}\ns1|a|close|200|{\"by\":\"app\"}");
@@ -85,10 +85,10 @@ TEST_F(SqliteSessions, TurnsAndJournalAreRowsToo) {
   begun.ends.clear();
   ASSERT_TRUE(await(ledger().journal.write(begun)));
   EXPECT_EQ(other_->ask("SELECT * FROM turns"),
-            "s1|1|accepted|200|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|i1");
+            "s1|1|accepted|200|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|i1|NULL");
   ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 210))));
   EXPECT_EQ(other_->ask("SELECT * FROM turns"),
-            "s1|1|failed|200|211|error|agent_failed|1|2|3|4|0.5|i1");
+            "s1|1|failed|200|211|error|agent_failed|1|2|3|4|0.5|i1|NULL");
   EXPECT_EQ(other_->ask("SELECT * FROM journal"), "s1|10|11|1|200|12|{\"id\":1}\n{}\n");
   EXPECT_EQ(other_->ask("SELECT last_event_id, journal_bytes, input_tokens, output_tokens, "
                         "cache_read_tokens, cache_write_tokens, cost_usd FROM sessions"),
@@ -119,7 +119,7 @@ TEST_F(SqliteSessions, WhatAnotherProgramClosesRemovesOrDatesBackIsSeenSo) {
   EXPECT_EQ(await(ledger().sessions.close("dated-back", "idle", {"sweep_close", at_moment(600), {}},
                                           at_moment(50))),
             true);
-  // The next turn sets the time anew.
+  // The next turn sets the time again.
   other_->run("UPDATE sessions SET last_turn_at = 9000 WHERE session_id = 'opened'");
   ASSERT_TRUE(await(ledger().journal.write(turn("opened", 1, 700))));
   EXPECT_EQ(await(ledger().sessions.find("opened")).value().last_turn_at, at_moment(701));

@@ -1,6 +1,6 @@
 // What the gateway and the program host say to each other, over the host's standard input
 // and output: frames of a kind, the number of an operation, and bytes. Pure. Both sides are
-// the same program, so the form is nobody else's business and has no version.
+// the same program, so the form is not public and has no version.
 #pragma once
 
 #include <cstddef>
@@ -47,13 +47,13 @@ std::string encode_order(const HostOrder& order);
 std::optional<HostOrder> decode_order(std::string_view bytes);
 
 std::string encode_end(const ExitStatus& status);
-ExitStatus decode_end(std::string_view bytes);  // Unknown for what is no end
+ExitStatus decode_end(std::string_view bytes);  // unknown for bytes that are not an end
 
 // Cuts bytes into frames, however they come.
 class HostFrameReader {
  public:
   void feed(std::string_view bytes);
-  // None: more must be fed, or the bytes are no frames, after which there is never one.
+  // None: more must be fed, or the bytes are not frames; is_broken() tells which.
   std::optional<HostFrame> next();
   bool is_broken() const { return is_broken_; }
   std::size_t held_bytes() const { return buffer_.size() - begin_; }

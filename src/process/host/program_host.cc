@@ -42,7 +42,7 @@ void make_nonblocking(const Descriptor& descriptor) {
   ::fcntl(descriptor.number(), F_SETFL, O_NONBLOCK);
 }
 
-// False: nobody reads it, or there is no room.
+// False: not all could be written; errno says why.
 bool write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
@@ -137,7 +137,7 @@ class Host {
 
   HostFrameReader orders_;
   std::list<Program> programs_;
-  bool is_heard_ = true;  // somebody reads what we tell
+  bool is_heard_ = true;  // the gateway still reads our output
 };
 
 // Each has its place in `news`: what we are told, then three for each program.

@@ -1,5 +1,5 @@
 // The program host runs programs that the gateway asks it for, one or several at once,
-// within its own process tree: `clawdforge agent-host`. What such a program leaves behind
+// within its own process tree: `clawdforge agent-host`. What such a program leaves
 // stays in that tree, so it lives on between two of them and ends with the host, whose
 // launcher ends the tree (docs/adr/0018-acpx-as-a-second-kind-of-agent.md).
 //

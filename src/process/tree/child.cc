@@ -81,7 +81,7 @@ Child::~Child() { let_go(); }
 IoExecutor Child::executor() const { return parts_->pidfd.get_executor(); }
 
 ProcessId Child::id() const {
-  // While it is not reaped, its id is nobody else's.
+  // Until it is reaped, no other process can have its id.
   if (parts_->start_time == 0 && !parts_->is_reaped) {
     if (const auto entry = proc_entry(parts_->pid)) parts_->start_time = entry->start_time;
   }

@@ -35,7 +35,7 @@ class Child {
   IoExecutor executor() const;
 
   // To its standard input. Waits while the pipe is full. Errc::gone when the program
-  // does not read any more; that is no failure of the program.
+  // does not read any more; that does not mean that the program has failed.
   Async<void> write(std::string bytes);
   void close_input();
 

@@ -1,7 +1,13 @@
 #include "process/tree/child_parts.h"
 
+#include <signal.h>
+
 #include <array>
 #include <cerrno>
+
+extern "C" {  // which this header of glibc 2.36 forgets
+#include <sys/pidfd.h>
+}
 
 namespace clawdforge {
 
@@ -50,9 +56,20 @@ bool Child::Parts::take(Launched& launched) {
 }
 
 void Child::Parts::let_go() {
-  lifeline.close();
+  if (!is_let_go) {
+    is_let_go = true;
+    lifeline.close();
+    // Without a PID namespace an agent can stop its launcher.
+    signal_launcher(SIGCONT);
+    changed.notify_all();
+  }
   close(input);
   close(output);
+}
+
+void Child::Parts::signal_launcher(int number) {
+  if (is_reaped || !pidfd.is_open()) return;
+  ::pidfd_send_signal(pidfd.native_handle(), number, nullptr, 0);
 }
 
 void Child::Parts::close_input() { close(input); }
@@ -68,8 +85,8 @@ void Child::Parts::note_gone() {
   close(pidfd);
   close(report);
   close(input);
-  // What the tree wrote last can still be read. But nobody waits for more of it: if a
-  // process outside the tree was given the pipe, its end would never come.
+  // What the tree wrote last can still be read, but no reader may wait for more: if a process
+  // outside the tree was given the pipe, its end would never come.
   end_waits(output);
   end_waits(errors);
   changed.notify_all();

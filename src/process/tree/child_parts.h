@@ -22,6 +22,8 @@ struct Child::Parts {
   [[nodiscard]] bool take(Launched& launched);
 
   void let_go();
+  // The launcher, unless it is reaped.
+  void signal_launcher(int number);
   void close_input();
   void note_exit(ExitStatus status);
   void note_gone();
@@ -38,7 +40,8 @@ struct Child::Parts {
   Stream errors;
   Stream report;
   std::optional<ExitStatus> exit_status;
-  bool is_reaped = false;  // the launcher: from then on its pid may be anybody's
+  bool is_let_go = false;
+  bool is_reaped = false;  // the launcher: from then on another process may have its pid
   bool is_gone = false;
   std::int64_t begun_at = 0;    // in ticks as below, from before the launcher's start
   std::int64_t start_time = 0;  // zero: not asked for yet

@@ -99,7 +99,7 @@ TEST_P(ChildTest, InheritsNoDescriptorButItsPipes) {
   EXPECT_EQ(outcome.output, "0\n1\n2\n3\n");  // 3 is the directory that ls reads
 }
 
-TEST_P(ChildTest, HasItsSignalsAsNobodyHadTouchedThem) {
+TEST_P(ChildTest, HasDefaultSignals) {
   const std::string status = run(plan_of({"cat", "/proc/self/status"})).output;
   for (const char* kind : {"SigBlk", "SigIgn", "SigCgt"}) {
     EXPECT_TRUE(status.contains(fmt::format("{}:\t0000000000000000\n", kind))) << status;
@@ -144,7 +144,7 @@ TEST_P(ChildTest, ReadsNoMoreAtOnceThanAskedFor) {
   EXPECT_EQ(*first + "|" + *second + "|" + *third, "abcd|ef|");
 }
 
-TEST_P(ChildTest, IsNotStoppedByAFloodOfComplaintsThatNobodyReads) {
+TEST_P(ChildTest, IsNotStoppedByAFloodOfComplaintsThatAreNotRead) {
   const auto child =
       start(script("head -c 1000000 /dev/zero | tr '\\0' e >&2; printf last >&2;"
                    "head -c 300000 /dev/zero | tr '\\0' o; exit 5"));
@@ -171,7 +171,7 @@ TEST_P(ChildTest, MayCloseItsOutputEarlyAndGoOn) {
   EXPECT_EQ(run_to_end(io, child->exit()), ExitStatus(Exited{4}));
 }
 
-TEST_P(ChildTest, TellsAWriterThatNobodyReads) {
+TEST_P(ChildTest, TellsAWriterThatItDoesNotRead) {
   const auto child = start_ready("exec 0<&-; echo ready; exec sleep $0");
   const auto written = run_to_end(io, child->write(std::string(200'000, 'x')));
   ASSERT_FALSE(written);
@@ -246,7 +246,7 @@ TEST_P(ChildTest, WhoseLauncherWasKilledEndsToo) {
   EXPECT_EQ(run_to_end(io, child->exit()), ExitStatus(Unknown{}));
   run_to_end(io, wait_until_gone(child.get()));
   if (GetParam() == PidNamespace::off) {
-    // Without a namespace that holds for the program alone; its sleep goes on, as nobody's.
+    // Without a namespace that holds for the program alone; its sleep goes on as an orphan.
     EXPECT_TRUE(eventually([&] { return processes_with(mark).size() <= 1; }));
     for (const pid_t left : processes_with(mark)) ::kill(left, SIGKILL);
   }

@@ -91,8 +91,22 @@ TextArray arguments_of(const LaunchOptions& options, const ChildPlan& plan) {
   TextArray arguments;
   arguments.add("cf-launcher");
   arguments.add(std::to_string(options.kill_grace.count()));
-  arguments.add(options.in_namespace ? "on" : "off");
-  arguments.add(options.descriptors_soft ? std::to_string(*options.descriptors_soft) : "-");
+  if (options.in_namespace) arguments.add("pid-namespace");
+  if (!options.hidden.path.empty()) {
+    const auto keep = [&](const std::string& dir) {
+      arguments.add("keep");
+      arguments.add(dir);
+    };
+    arguments.add("hide");
+    arguments.add(options.hidden.path);
+    for (const std::string& dir : options.hidden.kept) keep(dir);
+    if (!plan.own_dir.empty()) keep(plan.own_dir);
+  }
+  if (options.descriptors_soft) {
+    arguments.add("descriptors");
+    arguments.add(std::to_string(*options.descriptors_soft));
+  }
+  arguments.add("--");
   arguments.add(plan.working_dir);
   for (const std::string& argument : plan.argv) arguments.add(argument);
   return arguments;

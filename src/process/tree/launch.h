@@ -19,12 +19,13 @@ namespace clawdforge {
 struct LaunchOptions {
   int launcher_file = -1;
   bool in_namespace = false;
+  HiddenDir hidden;  // its path is empty: nothing is hidden
   std::chrono::milliseconds kill_grace{0};
   std::optional<std::uint64_t> descriptors_soft;
 };
 
 // A launcher that runs, and our ends of its pipes; those that we read and write do not
-// block. Whoever has it must reap it.
+// block. Its owner must reap it.
 struct Launched {
   pid_t pid = 0;
   Descriptor pidfd;

@@ -1,5 +1,5 @@
 // The launcher is compiled into our program and lives in memory, so that there is one
-// file to install and nobody can put another launcher in its place.
+// file to install, and no other program can put another launcher in its place.
 #pragma once
 
 #include "base/descriptor.h"

@@ -33,7 +33,7 @@ class Handle {
   explicit Handle(pid_t pid) : descriptor_(::pidfd_open(pid, 0)) {}
 
   bool is_open() const { return descriptor_.is_open(); }
-  // Also while nobody has reaped it.
+  // Also while it is not reaped yet.
   bool has_ended() const {
     pollfd ended = {descriptor_.number(), POLLIN, 0};
     return ::poll(&ended, 1, 0) > 0;
@@ -109,7 +109,7 @@ bool LeftTree::look_below(pid_t parent, const Handle& handle) {
   return has_found;
 }
 
-// A launcher takes no TERM; it needs to go on, if somebody has stopped it.
+// A launcher ignores TERM. If it was stopped, it must be continued so that it can end its tree.
 void LeftTree::ask() const {
   root_.signal(SIGTERM);
   root_.signal(SIGCONT);

@@ -1,4 +1,4 @@
-// What an earlier life has left is ended if it is that, and nobody else ever.
+// Processes that an earlier life has left are ended, and never any others.
 #include "process/tree/leftovers.h"
 
 #include "process/tree/proc_entry.h"

@@ -51,7 +51,7 @@ Orphans::Look Orphans::look(const std::set<pid_t>& launchers) {
     const auto entry = proc_entry(child);
     if (entry && entry->start_time < *since_) continue;
     if (!entry) {
-      ++found.left;  // it is there, as nobody else reaps it, but we have no descriptor to see it
+      ++found.left;  // it is there, as only we reap it, but there is no descriptor left to look
     } else if (is_reaped(child)) {
       ++found.ended;
     } else {

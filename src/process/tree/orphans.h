@@ -3,9 +3,9 @@
 // children; here they are told from its other children, killed and reaped. Owned by the
 // Spawner, io thread only.
 //
-// Only our own children are signalled, by their ids, which are nobody else's before we have
-// reaped them. What is below them comes to us as they die, and is found by the next look. What
-// is below a living launcher stays there: it is a subreaper itself. The kernel moves orphans
+// Only our own children are signalled, by their ids, which no other process can have before
+// we have reaped them. What is below them comes to us as they die, and is found by the next look.
+// What is below a living launcher stays there: it is a subreaper itself. The kernel moves orphans
 // before it tells of their launcher's end, so a look after that misses none.
 #pragma once
 

@@ -33,7 +33,7 @@ Number number_in(std::string_view text) {
   return number;
 }
 
-// The next word of `rest`, which then begins behind it.
+// The next word of `rest`, which then begins after it.
 std::string_view next_word(std::string_view& rest) {
   rest.remove_prefix(std::min(rest.find_first_not_of(" \n"), rest.size()));
   const std::string_view word = rest.substr(0, rest.find_first_of(" \n"));

@@ -26,7 +26,7 @@ std::vector<pid_t> proc_children(pid_t pid);
 // Now, as start times are counted: what is started from now on has none that is smaller.
 std::int64_t ticks_since_boot();
 
-// Tells this run of the kernel from the next one, in which pids and start times begin anew.
+// Tells this run of the kernel from the next one, in which pids and start times are given again.
 // Empty: it cannot be read.
 std::string read_boot_id();
 

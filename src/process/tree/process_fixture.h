@@ -67,7 +67,7 @@ inline std::size_t own_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
 }
 
-// A number that nobody else uses; a sleep of that many seconds outlasts any test.
+// A number that no other test uses; a sleep of that many seconds outlasts any test.
 inline std::string new_mark() {
   static std::atomic<int> count = 0;
   return fmt::format("1000.{:07}{:05}", ::getpid(), ++count);

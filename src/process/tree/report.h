@@ -18,7 +18,7 @@ struct Report {
 
 inline constexpr std::size_t kReportBytesMax = 128;
 
-// `line` without its end. None: it is no report.
+// `line` without its end. None: it is not a report.
 std::optional<Report> parse_report(std::string_view line);
 
 }  // namespace clawdforge

@@ -110,8 +110,8 @@ int own(const std::vector<std::string>& words) {
   return 0;
 }
 
-// adopt NAMESPACE SCRIPT MARK: starts it and kills its launcher. Afterwards only what belongs to
-// somebody else is left: an older child, and the tree of another launcher.
+// adopt NAMESPACE SCRIPT MARK: starts it and kills its launcher. Afterwards only processes of
+// others are left: an older child, and the tree of another launcher.
 int adopt(const std::vector<std::string>& words) {
   OtherProcess stranger({"sleep", "1000"}, false);
   Owner owner(namespace_named(words[1]), true);
@@ -130,8 +130,8 @@ int adopt(const std::vector<std::string>& words) {
   return neighbour->error_tail().empty() ? 0 : 7;
 }
 
-// hide NAMESPACE MARK: starts a child while nobody may look into this process, as the
-// gateway does it.
+// hide NAMESPACE MARK: starts a child while this process is not dumpable, as the gateway
+// does it.
 int hide(const std::vector<std::string>& words) {
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return 2;
   Owner owner(namespace_named(words[1]));
@@ -162,7 +162,7 @@ int refuse(const std::vector<std::string>&) {
   return 0;
 }
 
-// The next process here gets this id. Only within a namespace where nobody else forks.
+// The next process here gets this id. Only within a namespace where no other process forks.
 bool choose_next_id(pid_t pid) {
   std::ofstream file("/proc/sys/kernel/ns_last_pid");
   file << pid - 1 << std::flush;
@@ -193,8 +193,9 @@ int reuse(const std::vector<std::string>& words) {
 
 // be-user FILTER: the tests of that filter as an ordinary user.
 int be_user(const std::vector<std::string>& words) {
-  constexpr uid_t kNobody = 65534;
-  if (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) return 2;
+  constexpr uid_t kUnprivileged = 65534;
+  if (::setgroups(0, nullptr) != 0 || ::setgid(kUnprivileged) != 0 || ::setuid(kUnprivileged) != 0)
+    return 2;
   const std::string filter = "--gtest_filter=" + words[1];
   ::execl("/proc/self/exe", "process_test", filter.c_str(), "--gtest_brief=1",
           static_cast<char*>(nullptr));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -85,12 +86,14 @@ class Spawner::Works {
         launcher_file_(std::move(launcher_file)),
         launch_options_{.launcher_file = launcher_file_.number(),
                         .in_namespace = false,
+                        .hidden = {},
                         .kill_grace = options.kill_grace,
                         .descriptors_soft = options.descriptors_soft},
         group_(executor) {}
 
   void adopt(Orphans orphans) { orphans_ = std::make_unique<Orphans>(std::move(orphans)); }
   Result<void> try_out(PidNamespace wanted);
+  void try_hiding(HiddenDir hidden);
   Result<std::unique_ptr<Child>> spawn(const ChildPlan& plan);
   Task<void> stop();
 
@@ -102,6 +105,7 @@ class Spawner::Works {
   Task<void> watch(std::shared_ptr<Parts> parts);
   Task<void> read_report(std::shared_ptr<Parts> parts);
   Task<void> drain(std::shared_ptr<Parts> parts);
+  Task<void> insist(std::shared_ptr<Parts> parts);
   void suspect(std::int64_t begun_at);
   Task<void> end_orphans();
   std::set<pid_t> launchers() const;
@@ -150,6 +154,20 @@ Result<void> Spawner::Works::try_out(PidNamespace wanted) {
               fmt::format("The launcher of the agents does not run ({}).", tried.error()));
 }
 
+void Spawner::Works::try_hiding(HiddenDir hidden) {
+  if (hidden.path.empty()) return;
+  launch_options_.hidden = std::move(hidden);
+  const std::string& path = launch_options_.hidden.path;
+  if (const auto tried = try_once(); !tried) {
+    log_.warn("agents can read the data directory: the system does not let the gateway hide it",
+              {{"path", std::string_view(path)}, {"reason", tried.error()}});
+    launch_options_.hidden = {};
+    return;
+  }
+  log_.info("agents see only their own part of the data directory",
+            {{"path", std::string_view(path)}});
+}
+
 Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
   assert(!plan.argv.empty());
   if (is_stopping_) {
@@ -172,6 +190,7 @@ Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
   trees_.insert(parts);
   group_.spawn(watch(parts));
   group_.spawn(drain(parts));
+  group_.spawn(insist(parts));
   return std::make_unique<Child>(std::move(parts));
 }
 
@@ -195,6 +214,20 @@ Task<void> Spawner::Works::watch(std::shared_ptr<Parts> parts) {
   }
   trees_.erase(parts);
   parts->note_gone();
+}
+
+// A launcher ends by itself when its program has ended or we have let go of it. One that does not
+// has been stopped by its agent, over and over perhaps. It is killed, and its orphans come to us.
+Task<void> Spawner::Works::insist(std::shared_ptr<Parts> parts) {
+  const auto is_ending = [&] { return parts->is_let_go || parts->exit_status || parts->is_gone; };
+  while (!is_ending()) co_await parts->changed.wait();
+  const auto end = Timer::clock_type::now() + launch_options_.kill_grace + kLauncherEndMax;
+  while (!parts->is_gone && Timer::clock_type::now() < end) {
+    co_await parts->changed.wait_until(end);
+  }
+  if (parts->is_gone || parts->is_reaped) co_return;
+  log_.warn("a launcher does not end its tree and is killed", {{"pid", parts->pid}});
+  parts->signal_launcher(SIGKILL);
 }
 
 // Of a launcher that we have killed ourselves.
@@ -286,6 +319,7 @@ Result<std::unique_ptr<Spawner>> Spawner::make(IoExecutor executor, Options opti
   }
   const auto tried = works->try_out(options.pid_namespace);
   if (!tried) return std::unexpected(tried.error());
+  works->try_hiding(std::move(options.hidden));
   return std::unique_ptr<Spawner>(new Spawner(std::move(works)));
 }
 

@@ -16,20 +16,28 @@
 #include "base/async/async.h"
 #include "base/telemetry/log.h"
 #include "process/tree/child.h"
+#include "process/tree/pid_namespace.h"
 
 namespace clawdforge {
 
+// For a launcher to end its tree, beside the grace that it gives. One that takes longer has been
+// stopped, and is killed.
+inline constexpr std::chrono::seconds kLauncherEndMax{5};
 // For what a killed launcher leaves. Then the log says so, and the end of the next tree is
 // reason to try again.
 inline constexpr std::chrono::seconds kOrphansEndMax{10};
 
-// Whether each tree gets a PID namespace of its own, out of which no process can slip.
-enum class PidNamespace { automatic, on, off };
+// A directory of which trees see only their own part, where the kernel allows mount namespaces.
+struct HiddenDir {
+  std::string path;               // absolute; empty: none is hidden
+  std::vector<std::string> kept;  // directories below it that all trees see
+};
 
 struct ChildPlan {
   std::vector<std::string> argv;  // argv[0] is looked up in the PATH of `environment`
   std::map<std::string, std::string> environment;  // all of it: nothing of ours is added
   std::string working_dir;
+  std::string own_dir = {};  // below the hidden directory, and seen by this tree; empty: none
 };
 
 class Spawner {
@@ -38,6 +46,7 @@ class Spawner {
     PidNamespace pid_namespace = PidNamespace::automatic;
     std::chrono::milliseconds kill_grace{2000};  // between TERM and KILL
     std::size_t tail_bytes_max = 8 * 1024;       // of standard error
+    HiddenDir hidden;
     // The soft limit on descriptors that children get; none: ours.
     std::optional<std::uint64_t> descriptors_soft;
     // Makes this process a subreaper, so that what a killed launcher leaves is ended too. For a

@@ -97,7 +97,7 @@ class UserTest : public TreeTest {};
 INSTANTIATE_TEST_SUITE_P(Tree, UserTest, testing::Values(PidNamespace::off, PidNamespace::on),
                          name_of_namespace);
 
-TEST_P(UserTest, StartsChildrenAlsoWhenNobodyMayLookIntoIt) {
+TEST_P(UserTest, StartsChildrenAlsoWhenItIsNotDumpable) {
   OtherProcess hidden(in_role({"hide", GetParam() == PidNamespace::on ? "on" : "off", mark}),
                       false);
   EXPECT_EQ(hidden.wait_status(), 0);

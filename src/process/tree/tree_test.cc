@@ -1,5 +1,4 @@
-// A tree of processes, and that nothing of it is left: whoever ends it, whatever it does
-// to stay.
+// Nothing of a tree of processes is left, however it is ended and whatever it does to stay.
 #include <algorithm>
 
 #include "process/tree/process_fixture.h"

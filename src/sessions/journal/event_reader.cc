@@ -7,12 +7,13 @@ namespace clawdforge {
 
 EventReader::EventReader(const JournalRows& rows, std::shared_ptr<Feed> feed,
                          std::string session_id, std::int64_t after, std::size_t behind_bytes_max,
-                         bool is_tail)
+                         bool is_tail, Lane lane)
     : rows_(rows),
       feed_(std::move(feed)),
       session_id_(std::move(session_id)),
       behind_bytes_max_(behind_bytes_max),
       is_tail_(is_tail),
+      lane_(std::move(lane)),
       after_(after),
       left_at_(std::chrono::steady_clock::now()),
       bytes_then_(feed_->bytes_published()),
@@ -71,8 +72,9 @@ Async<EventPiece> EventReader::find(std::chrono::milliseconds pause) {
 Async<EventPiece> EventReader::replay() {
   EventPiece piece;
   piece.after = after_;
+  piece.is_own = true;
   const std::int64_t newest = feed_->last_event_id();
-  auto page = co_await rows_.page(session_id_, after_, kReplayBytesMax);
+  auto page = co_await rows_.page(session_id_, after_, kReplayBytesMax, lane_);
   if (!page) co_return std::unexpected(page.error());
   const std::int64_t first = page->empty() ? newest + 1 : page->front().first_event_id;
   if (first > after_ + 1) {

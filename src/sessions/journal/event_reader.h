@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/async/async.h"
+#include "base/async/lane.h"
 #include "ledger/sessions/journal_rows.h"
 #include "sessions/journal/feed.h"
 
@@ -33,6 +34,7 @@ struct EventPiece {
   std::optional<EventGap> gap;      // removed by retention
   std::vector<SharedBlock> blocks;  // may begin with events that the reader has seen: see `after`
   std::int64_t after = 0;           // what is new in `blocks` has a higher number
+  bool is_own = false;              // the blocks were read for this reader; else it shares them
   bool is_pause = false;            // nothing to tell; look whether the caller may still listen
   bool is_lagging = false;          // it has fallen too far behind, and is cut
   FeedEnd end = FeedEnd::none;      // nothing more comes
@@ -43,7 +45,7 @@ class EventReader {
   // `behind_bytes_max` is how much may be told while a reader that had caught up is away. A
   // tail ends with the gateway's drain; the reader of a turn waits for the turn's end.
   EventReader(const JournalRows& rows, std::shared_ptr<Feed> feed, std::string session_id,
-              std::int64_t after, std::size_t behind_bytes_max, bool is_tail);
+              std::int64_t after, std::size_t behind_bytes_max, bool is_tail, Lane lane = {});
   ~EventReader();
   EventReader(const EventReader&) = delete;
   EventReader& operator=(const EventReader&) = delete;
@@ -66,6 +68,7 @@ class EventReader {
   const std::string session_id_;
   const std::size_t behind_bytes_max_;
   const bool is_tail_;
+  const Lane lane_;
   std::int64_t after_;
   bool has_caught_up_ = false;
   std::chrono::steady_clock::time_point left_at_;  // when the last piece was handed out

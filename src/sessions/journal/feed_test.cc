@@ -17,10 +17,10 @@ SharedBlock block(std::int64_t first, std::int64_t last, std::size_t bytes = 10)
 
 class FeedTest : public ::testing::Test {
  protected:
-  // The first numbers of the blocks behind `after`.
-  std::vector<std::int64_t> behind(std::int64_t after, std::size_t bytes_max = 1000) const {
+  // The first numbers of the blocks after `event_id`.
+  std::vector<std::int64_t> after(std::int64_t event_id, std::size_t bytes_max = 1000) const {
     std::vector<std::int64_t> firsts;
-    const auto blocks = feed_.blocks_after(after, bytes_max);
+    const auto blocks = feed_.blocks_after(event_id, bytes_max);
     if (!blocks) return {-1};
     for (const SharedBlock& found : *blocks) firsts.push_back(found->first_event_id);
     return firsts;
@@ -30,36 +30,36 @@ class FeedTest : public ::testing::Test {
   Feed feed_{4, 25};
 };
 
-TEST_F(FeedTest, KeepsNothingWhileNobodyListens) {
+TEST_F(FeedTest, KeepsNothingWithoutAListener) {
   feed_.publish({block(5, 6)});
   EXPECT_EQ(feed_.last_event_id(), 6);
   EXPECT_EQ(feed_.bytes_published(), 10u);
-  EXPECT_EQ(behind(4), std::vector<std::int64_t>{-1});
+  EXPECT_EQ(after(4), std::vector<std::int64_t>{-1});
 }
 
 TEST_F(FeedTest, HasWhatComesBehindANumber) {
   feed_.add_listener();
   EXPECT_EQ(feed_.listeners(), 1u);
   feed_.publish({block(5, 6), block(7, 9)});
-  EXPECT_EQ(behind(3), std::vector<std::int64_t>{-1}) << "that is further back";
-  EXPECT_EQ(behind(4), (std::vector<std::int64_t>{5, 7}));
-  EXPECT_EQ(behind(5), (std::vector<std::int64_t>{5, 7})) << "a block is not cut";
-  EXPECT_EQ(behind(6), std::vector<std::int64_t>{7});
-  EXPECT_EQ(behind(8), std::vector<std::int64_t>{7});
-  EXPECT_EQ(behind(4, 19), std::vector<std::int64_t>{5}) << "no more than wanted";
-  EXPECT_EQ(behind(4, 1), std::vector<std::int64_t>{5}) << "but for one block";
+  EXPECT_EQ(after(3), std::vector<std::int64_t>{-1}) << "that is further back";
+  EXPECT_EQ(after(4), (std::vector<std::int64_t>{5, 7}));
+  EXPECT_EQ(after(5), (std::vector<std::int64_t>{5, 7})) << "a block is not cut";
+  EXPECT_EQ(after(6), std::vector<std::int64_t>{7});
+  EXPECT_EQ(after(8), std::vector<std::int64_t>{7});
+  EXPECT_EQ(after(4, 19), std::vector<std::int64_t>{5}) << "no more than wanted";
+  EXPECT_EQ(after(4, 1), std::vector<std::int64_t>{5}) << "but for one block";
   feed_.remove_listener();
-  EXPECT_EQ(behind(6), std::vector<std::int64_t>{-1}) << "nobody listens any more";
+  EXPECT_EQ(after(6), std::vector<std::int64_t>{-1}) << "it has no listener any more";
 }
 
 TEST_F(FeedTest, StaysWithinItsBoundButForOneBlock) {
   feed_.add_listener();
   feed_.publish({block(5, 5), block(6, 6), block(7, 7)});
-  EXPECT_EQ(behind(4), std::vector<std::int64_t>{-1});
-  EXPECT_EQ(behind(5), (std::vector<std::int64_t>{6, 7}));
+  EXPECT_EQ(after(4), std::vector<std::int64_t>{-1});
+  EXPECT_EQ(after(5), (std::vector<std::int64_t>{6, 7}));
   feed_.publish({block(8, 8, 1000)});
-  EXPECT_EQ(behind(6), std::vector<std::int64_t>{-1});
-  EXPECT_EQ(behind(7), std::vector<std::int64_t>{8});
+  EXPECT_EQ(after(6), std::vector<std::int64_t>{-1});
+  EXPECT_EQ(after(7), std::vector<std::int64_t>{8});
   feed_.remove_listener();
 }
 

@@ -32,7 +32,7 @@ bool SessionJournal::Waiting::is_empty() const {
 
 SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows,
                                const Clock& clock, Log& log, std::shared_ptr<Feed> feed,
-                               std::string session_id, std::string app)
+                               std::string session_id, std::string app, std::int64_t bytes_max)
     : executor_(executor),
       tasks_(tasks),
       rows_(rows),
@@ -41,6 +41,7 @@ SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRow
       feed_(std::move(feed)),
       session_id_(std::move(session_id)),
       app_(std::move(app)),
+      bytes_max_(bytes_max),
       last_event_id_(feed_->last_event_id()) {}
 
 void SessionJournal::begin_turn(std::int64_t index, bool is_urgent) {
@@ -129,6 +130,11 @@ SessionJournal::Batch SessionJournal::take_batch() {
     move_until(last, waiting_.write.audit, waiting_.audit_after, batch.write->audit);
     // What is left came with the first block that is left, or after it.
     batch.mark = blocks.empty() ? given_ : waiting_.given_before.front();
+  }
+  unchecked_bytes_ += static_cast<std::int64_t>(batch.bytes);
+  if (unchecked_bytes_ > std::min(kUncheckedJournalBytesMax, bytes_max_ / 4)) {
+    batch.write->journal_bytes_max = bytes_max_;
+    unchecked_bytes_ = 0;
   }
   batch.write->session_id = session_id_;
   batch.write->app = app_;

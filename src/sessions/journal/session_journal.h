@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ inline constexpr std::chrono::milliseconds kTurnStartDelayMax{2};
 // How much one row holds, unless a single event is larger, and how much one commit.
 inline constexpr std::size_t kJournalBlockBytesMax = 256 * 1024;
 inline constexpr std::size_t kJournalCommitBytesMax = 4 * 1024 * 1024;
+// Of events, after which the ledger looks whether the session has too many; a quarter of what it
+// may have if that is less.
+inline constexpr std::int64_t kUncheckedJournalBytesMax = 1024 * 1024;
 // How long an answer waits for its commit. Longer than it takes to see that the ledger is stuck.
 inline constexpr std::chrono::seconds kCommitWaitMax{12};
 // With more than this waiting to be written, the agent is not read.
@@ -38,9 +42,11 @@ inline constexpr std::size_t kJournalWaitingBytesMax = 8 * 1024 * 1024;
 
 class SessionJournal {
  public:
-  // `tasks` runs the writer and outlives the journal, as all that is handed in.
+  // `tasks` runs the writer and outlives the journal, as all that is handed in. `bytes_max` is what
+  // the ledger keeps of the session: its oldest events go when it has more.
   SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows, const Clock& clock,
-                 Log& log, std::shared_ptr<Feed> feed, std::string session_id, std::string app);
+                 Log& log, std::shared_ptr<Feed> feed, std::string session_id, std::string app,
+                 std::int64_t bytes_max = std::numeric_limits<std::int64_t>::max());
   SessionJournal(const SessionJournal&) = delete;
   SessionJournal& operator=(const SessionJournal&) = delete;
 
@@ -114,6 +120,8 @@ class SessionJournal {
   const std::shared_ptr<Feed> feed_;
   const std::string session_id_;
   const std::string app_;
+  const std::int64_t bytes_max_;
+  std::int64_t unchecked_bytes_ = 0;  // written since the ledger looked at the session's size
   std::int64_t last_event_id_;
   Waiting waiting_;
   std::size_t writing_bytes_ = 0;   // of the batch that is being written

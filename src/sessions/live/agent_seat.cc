@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/refusals.h"
+#include "sessions/live/session_refusals.h"
 
 namespace clawdforge {
 namespace {
@@ -33,9 +34,10 @@ void AgentSeat::move_to(SeatState state) {
   changed_.notify_all();
 }
 
-Task<std::optional<AgentSeat::StartFailure>> AgentSeat::start(bool is_unasked,
-                                                              std::optional<AuditEvent> created) {
+Task<std::optional<Failure>> AgentSeat::start(PermissionMode mode, bool is_unasked,
+                                              std::optional<AuditEvent> created) {
   const auto alive = owner_.shared_from_this();
+  permission_mode_ = mode;
   if (state_ == SeatState::leaving) {
     move_to(SeatState::replacing);
     while (state_ == SeatState::replacing) co_await changed_.wait();
@@ -50,7 +52,7 @@ Task<std::optional<AgentSeat::StartFailure>> AgentSeat::start(bool is_unasked,
     shared_.tasks.spawn(listen(agent_));
     co_return std::nullopt;
   }
-  StartFailure refused{.failure = std::move(failure).value_or(never_started()), .error_tail = {}};
+  Failure refused = std::move(failure).value_or(never_started());
   if (agent_) refused.error_tail = agent_->error_tail();
   give_up();
   co_return refused;
@@ -103,17 +105,27 @@ Task<std::optional<Failure>> AgentSeat::take_slot() {
 }
 
 Task<std::optional<Failure>> AgentSeat::start_process() {
-  const auto dir = co_await deps_.dirs.make(session_.id);
-  if (!dir) co_return dir.error();
-  if (state_ == SeatState::aborting) co_return std::nullopt;
   const AgentSpec* const spec = deps_.catalog.find(session_.agent);
   if (spec == nullptr) {
     co_return fail(Errc::unavailable, "agent_not_found",
                    "The session's agent is not configured any more.")
         .error();
   }
-  auto started = deps_.starter.start_session(
-      {.spec = *spec, .app = session_.app, .working_dir = dir->work, .temp_dir = dir->temp});
+  // The session may be older than what the configuration says now.
+  const auto switches = spec->modes.find(session_.permission_mode);
+  if (switches == spec->modes.end()) {
+    co_return mode_not_supported(*spec, session_.permission_mode).error();
+  }
+  const auto dir =
+      co_await deps_.dirs.make(session_.id, Lane(session_.app), switches->second.files);
+  if (!dir) co_return dir.error();
+  if (state_ == SeatState::aborting) co_return std::nullopt;
+  auto started = deps_.starter.start_session({.spec = *spec,
+                                              .app = session_.app,
+                                              .working_dir = dir->work,
+                                              .temp_dir = dir->temp,
+                                              .own_dir = dir->own,
+                                              .permission_mode = session_.permission_mode});
   if (!started) co_return started.error();
   agent_ = std::move(*started);
   move_to(SeatState::opening);
@@ -130,8 +142,9 @@ Task<std::optional<Failure>> AgentSeat::open(bool is_unasked, std::optional<Audi
   }
   if (!opened) co_return opened.error();
   opened_ = std::move(*opened);
-  const auto noted = co_await deps_.rows.note_agent(session_.id, opened_.agent_session_id,
-                                                    agent_->mark(), std::move(created));
+  const auto noted =
+      co_await deps_.rows.note_agent(session_.id, opened_.agent_session_id, agent_->mark(),
+                                     std::move(created), Lane(session_.app));
   if (!noted) co_return noted.error();
   if (state_ == SeatState::opening) move_to(SeatState::ready);
   co_return std::nullopt;
@@ -147,8 +160,8 @@ Conversation AgentSeat::conversation(bool is_unasked) const {
           .model = session_.model,
           .system = session_.system,
           .effort = session_.effort,
-          .mcp_servers = session_.mcp_servers,
-          .permission_mode = session_.permission_mode,
+          .mcp_servers = deps_.policies.resolved(session_.mcp_servers),
+          .permission_mode = permission_mode_,
           .cost_usd_so_far = session_.cost_usd.value_or(0)};
 }
 
@@ -190,9 +203,9 @@ Task<void> AgentSeat::await_exit(std::shared_ptr<SessionAgent> agent) {
   agent.reset();
   ticket_.reset();
   move_to(state_ == SeatState::replacing ? SeatState::queued : SeatState::empty);
-  // A closed row has no mark any more, and the mark of the next process stays.
-  if (!owner_.is_closed() && state_ == SeatState::empty) {
-    const auto forgotten = co_await deps_.rows.forget_process(session_.id);
+  // The mark of the next process stays.
+  if (state_ == SeatState::empty) {
+    const auto forgotten = co_await deps_.rows.forget_process(session_.id, Lane(session_.app));
     if (!forgotten) {
       deps_.log.warn("the mark of a process that has ended is still in the ledger",
                      {{"session", std::string_view(session_.id)},

@@ -40,11 +40,6 @@ class SeatOwner : public std::enable_shared_from_this<SeatOwner> {
 
 class AgentSeat {
  public:
-  struct StartFailure {
-    Failure failure;
-    std::string error_tail;  // of an agent that did not open
-  };
-
   // All outlives the seat. `session` is the owner's row.
   AgentSeat(SeatOwner& owner, const LiveSessionDependencies& shared, const Session& session);
   AgentSeat(const AgentSeat&) = delete;
@@ -58,11 +53,15 @@ class AgentSeat {
   // What the last conversation said when it was opened.
   const Opened& opened() const { return opened_; }
 
-  // The seat becomes ready, or the reason why not: Errc::unavailable "queue_full",
+  // The seat becomes ready, or the reason why not, with the last words of an agent that did not
+  // open: Errc::unavailable "queue_full",
   // "queue_timeout" when it was interrupted, "agent_not_found", what the directory, the agent
   // or the ledger says. One call at a time, and only while there is no agent. `is_unasked`:
   // nothing has been said in the conversation yet. `created` is for the audit.
-  Task<std::optional<StartFailure>> start(bool is_unasked, std::optional<AuditEvent> created);
+  Task<std::optional<Failure>> start(PermissionMode mode, bool is_unasked,
+                                     std::optional<AuditEvent> created);
+  // What the agent was started with last.
+  PermissionMode permission_mode() const { return permission_mode_; }
   // Makes a start() under way fail soon.
   void interrupt();
   // Ends the agent, if it is ready.
@@ -85,6 +84,7 @@ class AgentSeat {
   const SessionDependencies& deps_;
   const Session& session_;
   SeatState state_ = SeatState::empty;
+  PermissionMode permission_mode_ = PermissionMode::deny_all;
   std::optional<Ticket> ticket_;         // for its slot; from queued to leaving
   std::shared_ptr<SessionAgent> agent_;  // while it opens or is ready; await_exit() has it then
   Opened opened_;

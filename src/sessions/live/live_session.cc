@@ -15,7 +15,7 @@ LiveSession::LiveSession(const LiveSessionDependencies& shared, std::shared_ptr<
       deps_(shared.services),
       session_(std::move(session)),
       journal_(deps_.executor, shared.tasks, deps_.journal_rows, deps_.clock, deps_.log,
-               std::move(feed), session_.id, session_.app),
+               std::move(feed), session_.id, session_.app, shared.options.journal_bytes_max),
       turns_(shared, session_, journal_),
       seat_(*this, shared, session_),
       questions_(deps_.executor, shared.options.permission_timeout,

@@ -93,6 +93,7 @@ class LiveSession final : public SeatOwner {
   Task<void> run(std::shared_ptr<LiveTurn> turn);
   Task<std::optional<Failure>> prepare(std::shared_ptr<LiveTurn> turn);
   Task<std::optional<Failure>> start_agent(std::optional<AuditEvent> created);
+  PermissionMode mode_of(const LiveTurn* turn) const;  // null: of a start without a turn
   std::optional<Failure> ask(LiveTurn& turn);
   Task<void> await_end(std::shared_ptr<LiveTurn> turn);
   void conclude(LiveTurn& turn, std::optional<TurnEnd> end, std::optional<Failure> failure);

@@ -1,4 +1,5 @@
 // How a LiveSession goes through its turns: one after the other, each until its answer.
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -55,6 +56,9 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
 
 // The agent is ready, and the files are where it can read them.
 Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn) {
+  // An agent keeps the mode that it was started with, so another mode needs another start.
+  const PermissionMode mode = mode_of(turn.get());
+  if (is_live() && seat_.permission_mode() != mode) end_agent();
   if (!is_live()) {
     auto failure = co_await start_agent(std::nullopt);
     if (failure) co_return failure;
@@ -62,8 +66,8 @@ Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn
     turn->is_resumed = seat_.opened().is_loaded || turn->index == 1;
   }
   if (!turn->attachments.empty()) {
-    const auto paths =
-        co_await deps_.dirs.attach(session_.id, turn->index, std::move(turn->attachments));
+    const auto paths = co_await deps_.dirs.attach(session_.id, turn->index,
+                                                  std::move(turn->attachments), Lane(session_.app));
     if (!paths) co_return paths.error();
     turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));
   }
@@ -77,16 +81,22 @@ Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn
   co_return std::nullopt;
 }
 
+// The stricter of the session's own and what its app may have now.
+PermissionMode LiveSession::mode_of(const LiveTurn* turn) const {
+  if (turn == nullptr) return session_.permission_mode;
+  return std::min(session_.permission_mode, turn->request.permission_mode_max);
+}
+
 Task<std::optional<Failure>> LiveSession::start_agent(std::optional<AuditEvent> created) {
   const std::shared_ptr<LiveTurn> turn = turns_.running();
   const bool is_unasked = !turn || turn->index == 1;
-  auto refused = co_await seat_.start(is_unasked, std::move(created));
+  auto refused = co_await seat_.start(mode_of(turn.get()), is_unasked, std::move(created));
   if (!seat_.opened().agent_session_id.empty()) {
     session_.agent_session_id = seat_.opened().agent_session_id;
   }
   if (refused) {
-    if (turn) turn->error_tail = std::move(refused->error_tail);
-    co_return std::move(refused->failure);
+    if (turn) turn->error_tail = refused->error_tail;
+    co_return refused;
   }
   turns_.note_new_agent();
   co_return std::nullopt;

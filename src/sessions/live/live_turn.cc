@@ -2,18 +2,12 @@
 
 #include <utility>
 
+#include "base/text.h"
+
 namespace clawdforge {
 using std::chrono::steady_clock;
 
 namespace {
-
-// Where `text` can be cut so that at most `bytes_max` bytes and no half character remain.
-std::size_t cut_at(std::string_view text, std::size_t bytes_max) {
-  if (text.size() <= bytes_max) return text.size();
-  std::size_t end = bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
-  return end;
-}
 
 std::string stop_reason_of(const Failure& failure) {
   return failure.kind == Errc::timed_out ? "timeout" : "error";
@@ -40,22 +34,29 @@ void LiveTurn::start_deadline(std::move_only_function<void()> on_deadline) {
 
 void LiveTurn::collect(const AgentEvent& event) {
   if (!event.text.empty() && !is_text_truncated_) {
-    const std::size_t room = kAnswerTextBytesMax - text_.size();
-    const std::size_t end = cut_at(event.text, room);
-    text_.append(event.text, 0, end);
-    is_text_truncated_ = end < event.text.size();
+    const std::string_view fits = cut_to(event.text, kAnswerTextBytesMax - text_.size());
+    text_.append(fits);
+    is_text_truncated_ = fits.size() < event.text.size();
   }
   if (!request.events || is_events_truncated_) return;
-  if (events_bytes_ + event.json.size() > kAnswerEventsBytesMax) {
+  if (event.json.size() > request.events->message_bytes_max()) {
+    has_left_out_ = true;
+    return;
+  }
+  const std::size_t bytes = events_bytes_ + event.json.size();
+  const bool fits = bytes <= kAnswerEventsBytesMax && (bytes <= kUncountedAnswerBytesMax ||
+                                                       request.memory.resize(bytes) == Fit::fits);
+  if (!fits) {
     is_events_truncated_ = true;
     return;
   }
-  events_bytes_ += event.json.size();
+  events_bytes_ = bytes;
   request.events->add(event.json);
 }
 
 void LiveTurn::forget_events() {
   if (request.events) request.events->clear();
+  request.memory.release();
   is_events_truncated_ = true;
 }
 
@@ -85,7 +86,7 @@ const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<
     outcome.stop_reason = "cancelled";
   }
   outcome.failure = std::move(failure);
-  outcome.is_events_truncated = is_events_truncated_;
+  outcome.is_events_truncated = is_events_truncated_ || has_left_out_;
   outcome.text = std::move(text_);
   outcome.is_text_truncated = is_text_truncated_;
   outcome.is_resumed = is_resumed;

@@ -17,14 +17,17 @@
 #include "base/async/signal.h"
 #include "base/async/timer.h"
 #include "quota/ticket.h"
-#include "sessions/live/turn.h"
 #include "storage/work/run_dirs.h"
+#include "transcript/turn_outcome.h"
+#include "transcript/turn_request.h"
 
 namespace clawdforge {
 
 // What a plain answer holds at most; the journal has it all.
 inline constexpr std::size_t kAnswerEventsBytesMax = 64 * 1024 * 1024;
 inline constexpr std::size_t kAnswerTextBytesMax = 1024 * 1024;
+// Events that are gathered without being counted against the memory budget.
+inline constexpr std::size_t kUncountedAnswerBytesMax = 64 * 1024;
 
 // Why a turn was not left to end by itself.
 enum class TurnStop { none, timed_out, silent, cancelled, caller_gone, closed, shutdown };
@@ -43,12 +46,15 @@ class LiveTurn {
   // Calls `on_deadline` when the turn's time is up, unless it is over before.
   void start_deadline(std::move_only_function<void()> on_deadline);
 
-  // Adds what the agent said to the answer, as far as somebody waits and it has room.
+  // Adds what the agent said to the answer, if a caller waits and the answer has room.
   void collect(const AgentEvent& event);
-  // There is no memory for them.
+  // Some events were lost for want of memory: the answer leaves all of them out and says so.
   void forget_events();
-  // Nobody waits any more.
-  void stop_collecting() { request.events.reset(); }
+  // The caller does not wait any more.
+  void stop_collecting() {
+    request.events.reset();
+    request.memory.release();
+  }
 
   // Gathered for the answer, or waiting in it to be taken.
   std::size_t held_bytes() const;
@@ -58,7 +64,11 @@ class LiveTurn {
   bool is_over() const { return stage == TurnStage::over; }
   bool is_asked() const { return stage == TurnStage::asked || stage == TurnStage::heard; }
   bool is_stopped() const { return stop != TurnStop::none; }
-  TurnOutcome take_outcome() { return std::move(outcome_); }  // once, when it is over
+  // Once, when it is over. From here on the answer's memory is counted by who sends it.
+  TurnOutcome take_outcome() {
+    request.memory.release();
+    return std::move(outcome_);
+  }
 
   const std::int64_t index;
   TurnRequest request;
@@ -78,7 +88,8 @@ class LiveTurn {
   TurnOutcome outcome_;
   std::size_t events_bytes_ = 0;  // of the messages that were gathered
   std::string text_;
-  bool is_events_truncated_ = false;
+  bool is_events_truncated_ = false;  // nothing more is gathered
+  bool has_left_out_ = false;         // a message was too large to be read for the answer
   bool is_text_truncated_ = false;
   Timer deadline_;
 };

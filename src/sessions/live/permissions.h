@@ -19,10 +19,10 @@ std::string_view name_of(const Decision& decision);  // allow, deny or cancelled
 // Yes or no, by the narrowest option for it.
 Decision choice_of(bool allows, const PermissionRequest& question);
 
-// What the session's mode says; none: somebody has to be asked.
+// What the session's mode says; none: the caller has to be asked.
 std::optional<Decision> rule_for(PermissionMode mode, const PermissionRequest& question);
 
-// Of a question that is answered already, by the rule of whoever drives the agent.
+// Of a question that is answered already, by a rule of the program that drives the agent (acpx).
 Decision decided(const PermissionRequest& question);
 
 // What the audit keeps of it. `by` is who decided: app, rule, expiry or cancel.

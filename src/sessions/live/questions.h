@@ -19,25 +19,12 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "sessions/live/permissions.h"
+#include "transcript/open_question.h"
 
 namespace clawdforge {
 
 // Answered questions that are still known to be so; an older one is not found.
 inline constexpr std::size_t kAnsweredQuestionsMax = 256;
-
-struct OpenQuestion {
-  std::string id;
-  std::int64_t turn_index = 0;
-  PermissionRequest asked;
-  TimePoint asked_at;
-  TimePoint expires_at;
-};
-
-// What an app says to a question.
-struct PermissionChoice {
-  std::optional<std::string> option_id;
-  std::optional<bool> allows;  // if there is no option_id
-};
 
 class Questions {
  public:

@@ -100,7 +100,7 @@ TEST_F(QuestionsTest, AreCancelledTogether) {
   EXPECT_EQ(code_of(questions.answer("b", {.option_id = "yes", .allows = {}})), "already_answered");
 }
 
-TEST_F(QuestionsTest, ThatNobodyWasAskedCountAsAnswered) {
+TEST_F(QuestionsTest, ThatNoCallerWasAskedCountAsAnswered) {
   Questions questions = make(std::chrono::hours(1));
   questions.note_answered("a");
   EXPECT_EQ(code_of(questions.answer("a", {.option_id = "yes", .allows = {}})), "already_answered");

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "agent/core/agent_catalog.h"
@@ -14,6 +16,7 @@
 #include "base/telemetry/metrics.h"
 #include "ledger/sessions/journal_rows.h"
 #include "ledger/sessions/session_rows.h"
+#include "quota/policies.h"
 #include "quota/quota.h"
 #include "sessions/live/seat_state.h"
 #include "storage/work/acpx_records.h"
@@ -27,6 +30,7 @@ struct SessionDependencies {
   SessionRows& rows;
   JournalRows& journal_rows;
   Quota& quota;
+  const Policies& policies;
   const AgentCatalog& catalog;
   AgentStarter& starter;
   Uploads& uploads;
@@ -45,6 +49,7 @@ struct SessionOptions {
   std::chrono::seconds first_sign_max{};  // from a prompt to the agent's first word
   std::chrono::seconds permission_timeout{};
   std::size_t reader_bytes_max = 0;  // how far a reader may fall behind
+  std::int64_t journal_bytes_max = std::numeric_limits<std::int64_t>::max();  // of one session
 };
 
 class LiveSession;

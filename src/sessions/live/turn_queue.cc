@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/refusals.h"
+#include "base/text.h"
 #include "json/json_members.h"
 #include "transcript/journal_json.h"
 
@@ -24,6 +25,10 @@ std::string_view state_of(const TurnOutcome& outcome) {
   return outcome.stop_reason == "cancelled" ? "cancelled" : "done";
 }
 
+std::string_view sentence_of(const Failure& failure) {
+  return first_characters(failure.message, kSentenceCharactersMax);
+}
+
 AuditEvent audit_of(const TurnOutcome& outcome, std::string_view state, TimePoint at) {
   AuditEvent event{.event = state == "interrupted" ? "interrupted" : "turn", .at = at, .meta = {}};
   event.meta = "{";
@@ -31,7 +36,10 @@ AuditEvent audit_of(const TurnOutcome& outcome, std::string_view state, TimePoin
   append_member(event.meta, "state", state);
   append_member(event.meta, "duration_ms", outcome.duration.count());
   append_member(event.meta, "stop_reason", outcome.stop_reason.value_or(""));
-  if (outcome.failure) append_member(event.meta, "code", outcome.failure->code);
+  if (outcome.failure) {
+    append_member(event.meta, "code", outcome.failure->code);
+    append_member(event.meta, "error", sentence_of(*outcome.failure));
+  }
   event.meta += '}';
   return event;
 }
@@ -133,7 +141,10 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
                       .code = {},
                       .usage = outcome.usage,
                       .cost_usd = outcome.cost_usd};
-  if (outcome.failure) settled.code = std::string(outcome.failure->code);
+  if (outcome.failure) {
+    settled.code = outcome.failure->code;
+    settled.error = sentence_of(*outcome.failure);
+  }
   if (outcome.cost_usd) session_.cost_usd = session_.cost_usd.value_or(0) + *outcome.cost_usd;
   journal_.settle_turn(std::move(settled));
   turn.journal_mark = journal_.mark();

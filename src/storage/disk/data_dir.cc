@@ -82,8 +82,8 @@ Result<void> replace_file(const std::string& path, std::string_view text, mode_t
 }
 
 // A gateway that was killed while it started a child has left one that holds copies of all
-// its descriptors until its exec, this lock and the listening socket among them. Whoever is
-// started at once must not be refused for that.
+// its descriptors until its exec, this lock and the listening socket among them. A
+// gateway that is started right after it must not be refused for that.
 bool take_lock(int descriptor) {
   const auto end = std::chrono::steady_clock::now() + kDirLockWaitMax;
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
@@ -100,6 +100,7 @@ bool take_lock(int descriptor) {
 std::string lock_path_in(const std::string& directory) { return directory + "/lock"; }
 std::string token_path(const std::string& directory) { return directory + "/admin-token"; }
 std::string port_path(const std::string& directory) { return directory + "/port"; }
+std::string socket_path(const std::string& directory) { return directory + "/admin.sock"; }
 
 }  // namespace
 
@@ -132,6 +133,17 @@ bool DataDir::is_private() const {
 
 std::string DataDir::admin_token_path() const { return token_path(path_); }
 
+std::string DataDir::admin_socket_path() const { return socket_path(path_); }
+
+bool DataDir::close_admin_token() const {
+  const Descriptor file(::open(admin_token_path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat found{};
+  if (!file.is_open() || ::fstat(file.number(), &found) != 0) return false;
+  if ((found.st_mode & 077) == 0) return false;
+  ::fchmod(file.number(), 0600);
+  return true;
+}
+
 Result<Secret> DataDir::read_admin_token() const { return read_admin_token_in(path_); }
 
 Result<void> DataDir::write_admin_token(const Secret& token) const {
@@ -151,6 +163,13 @@ void DataDir::remove_port() const { ::unlink(port_path(path_).c_str()); }
 bool is_data_dir_in_use(const std::string& data_dir) {
   const Descriptor lock(::open(lock_path_in(data_dir).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   return lock.number() >= 0 && ::flock(lock.number(), LOCK_SH | LOCK_NB) != 0;
+}
+
+std::string find_admin_socket_in(const std::string& data_dir) {
+  std::string path = socket_path(data_dir);
+  struct stat found{};
+  const bool is_there = ::lstat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
+  return is_there ? path : std::string();
 }
 
 Result<Secret> read_admin_token_in(const std::string& data_dir) {

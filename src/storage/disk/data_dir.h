@@ -25,9 +25,12 @@ class DataDir {
   const std::string& path() const { return path_; }
   bool is_private() const;  // only its owner can look inside
   std::string admin_token_path() const;
+  std::string admin_socket_path() const;
 
   // What the file holds; Errc::not_found when there is none.
   Result<Secret> read_admin_token() const;
+  // Takes the right to read the file from all but its owner. True: others had it.
+  bool close_admin_token() const;
   // Writes it so that it is there whole or not at all, 0600.
   Result<void> write_admin_token(const Secret& token) const;
 
@@ -44,6 +47,8 @@ class DataDir {
 // For a client on the same machine: whether a gateway has the directory now, and its
 // files, which may be left over from one that was killed.
 bool is_data_dir_in_use(const std::string& data_dir);
+// The gateway's Unix socket; empty: there is none.
+std::string find_admin_socket_in(const std::string& data_dir);
 Result<Secret> read_admin_token_in(const std::string& data_dir);
 Result<std::uint16_t> read_port_in(const std::string& data_dir);
 

@@ -18,6 +18,7 @@ std::unexpected<Failure> disk_busy() {
 
 Disk::Disk(IoExecutor executor)
     : Worker(executor, {.calls_max = kDiskJobsMax,
+                        .lane_calls_max = kDiskJobsMaxPerApp,
                         .stall_max = kDiskStallMax,
                         .busy = disk_busy,
                         .stalled = disk_stalled}) {}

@@ -8,14 +8,16 @@
 #include <chrono>
 #include <cstddef>
 
+#include "base/async/fair_queue.h"
 #include "base/async/worker.h"
 
 namespace clawdforge {
 
-// How many calls may wait. What is posted does not count: each such piece follows a call
-// of the same run or upload that was answered before, so there are never more of them
-// than of those.
+// How many calls may wait, of all apps and of one. What is posted does not count: each such piece
+// follows a call of the same run or upload that was answered before, so there are never more of
+// them than of those.
 inline constexpr std::size_t kDiskJobsMax = 4'096;
+inline constexpr std::size_t kDiskJobsMaxPerApp = lane_share_of(kDiskJobsMax);
 // How long one of them may take before the disk counts as stuck. A large tree is removed in
 // many steps, so none takes long.
 inline constexpr std::chrono::seconds kDiskStallMax{10};

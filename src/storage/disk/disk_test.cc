@@ -11,7 +11,7 @@ TEST(Disk, SaysThatItIsBusyWhenItTakesNoCall) {
   IoContext io;
   Disk disk(io.get_executor());
   disk.stop();
-  const auto refused = run_to_end(io, disk.call([]() -> Result<void> { return {}; }));
+  const auto refused = run_to_end(io, disk.call(Lane(), []() -> Result<void> { return {}; }));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Errc::unavailable);
   EXPECT_EQ(refused.error().code, "disk_busy");

@@ -1,14 +1,18 @@
 #include "storage/disk/named_dirs.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
+#include "base/ids.h"
 #include "storage/disk/file_error.h"
 #include "storage/disk/tree.h"
 
@@ -93,6 +97,25 @@ Result<std::vector<std::string>> NamedDirs::strays(const std::set<std::string>& 
   }
   if (error) return file_failure(error.value(), "reading the directory above");
   return names;
+}
+
+Result<void> NamedDirs::move_to(const NamedDirs& others, const std::string& name) const {
+  const Descriptor from = open_root();
+  const Descriptor to = others.open_root();
+  if (!from.is_open() || !to.is_open()) return file_failure(errno, "opening the directory above");
+  std::uint64_t random = 0;
+  fill_random(&random, sizeof(random));
+  const std::string fresh = fmt::format("{:016x}", random);
+  const auto rename = [&] {
+    return ::renameat2(from.number(), name.c_str(), to.number(), fresh.c_str(), RENAME_NOREPLACE);
+  };
+  if (rename() == 0) return {};
+  // A directory changes its parent only if it may be written itself.
+  if (errno == EACCES && ::fchmodat(from.number(), name.c_str(), 0700, AT_SYMLINK_NOFOLLOW) == 0 &&
+      rename() == 0) {
+    return {};
+  }
+  return file_failure(errno, "moving a directory away");
 }
 
 void NamedDirs::report(Log& log, const std::string& id, const Failure& error) const {

@@ -44,6 +44,10 @@ class NamedDirs {
   // What lies in the root under other names than these.
   Result<std::vector<std::string>> strays(const std::set<std::string>& ids) const;
 
+  // Renames what lies in the root under this name, a file or a directory, into the root of
+  // `others`, under a new name there: however much it holds, that takes no time.
+  Result<void> move_to(const NamedDirs& others, const std::string& name) const;
+
   // One step of a removal, of at most kTreeStepEntriesMax entries. What cannot be removed is
   // logged and noted as unremoved.
   enum class Removal { more, done, stuck };

@@ -8,13 +8,13 @@
 namespace clawdforge {
 namespace {
 
-constexpr uid_t kNobody = 65'534;
+constexpr uid_t kUnprivileged = 65'534;
 
-[[noreturn]] void run_all_as_nobody() {
+[[noreturn]] void run_all_unprivileged() {
   char program[] = "/proc/self/exe";
   char others[] = "--gtest_filter=-OrdinaryUser.*";
   char* const arguments[] = {program, others, nullptr};
-  if (setgroups(0, nullptr) == 0 && setgid(kNobody) == 0 && setuid(kNobody) == 0) {
+  if (setgroups(0, nullptr) == 0 && setgid(kUnprivileged) == 0 && setuid(kUnprivileged) == 0) {
     execv(program, arguments);
   }
   _exit(127);
@@ -24,7 +24,7 @@ TEST(OrdinaryUser, PassesTheOtherTestsToo) {
   if (geteuid() != 0) GTEST_SKIP() << "the other tests run as an ordinary user already";
   const pid_t child = fork();
   ASSERT_GE(child, 0);
-  if (child == 0) run_all_as_nobody();
+  if (child == 0) run_all_unprivileged();
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));

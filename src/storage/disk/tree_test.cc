@@ -82,7 +82,7 @@ TEST_F(TreeTest, FollowsNoLinkOutOfTheTree) {
   EXPECT_EQ(mode_of(path("outside/inner")), 0500u);
 }
 
-TEST_F(TreeTest, EntersDirectoriesThatNobodyMayEnter) {
+TEST_F(TreeTest, EntersDirectoriesThatNoUserMayEnter) {
   for (const char* name : {"run/a/b/c", "run/d/e", "run/f"}) {
     std::filesystem::create_directories(path(name));
     write_file(path(name) + "/file", "text");

@@ -21,7 +21,7 @@ class AcpxRecords {
 
   // `agent_session_id` is a session's, of any agent: what is none of acpx's is left alone.
   // What is not there is removed. Errc::unavailable.
-  Async<void> remove(std::string agent_session_id);
+  Async<void> remove(std::string agent_session_id, Lane lane = {});
 
  private:
   const std::string home_;

@@ -5,12 +5,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "base/async/run_to_end.h"
 #include "base/secret.h"
+#include "storage/disk/tree.h"
 
 namespace clawdforge {
 namespace {
@@ -54,6 +57,27 @@ class AcpxRecordsTest : public testing::Test {
   fs::path home_;
   fs::path sockets_;
 };
+
+// An agent of one app can fill these directories, and every app waits for the one disk thread.
+TEST_F(AcpxRecordsTest, LooksThroughManyFilesInSteps) {
+  const fs::path sessions = home_ / ".acpx/sessions";
+  for (std::size_t i = 0; i < 2 * kTreeStepEntriesMax; ++i) write(sessions / std::to_string(i));
+  write(home_ / ".acpx/queues" / (to_hex(sha256("abc")).substr(0, 24) + ".lock"));
+  AcpxRecords records(home_, disk_, root_);
+  std::optional<bool> was_there;
+  const auto other_job = [queues = home_ / ".acpx/queues"]() -> Result<bool> {
+    return !names_in(queues).empty();
+  };
+  Result<void> removed = fail(Errc::internal, "", "");
+  boost::asio::co_spawn(io_, records.remove("acpx:abc", Lane("greedy")),
+                        [&](std::exception_ptr, Result<void> result) { removed = result; });
+  boost::asio::co_spawn(io_, disk_.call(Lane("modest"), other_job),
+                        [&](std::exception_ptr, Result<bool> result) { was_there = *result; });
+  io_.run();
+  EXPECT_TRUE(removed);
+  EXPECT_EQ(was_there, true) << "another app's job was done between two steps";
+  EXPECT_TRUE(names_in(home_ / ".acpx/queues").empty());
+}
 
 TEST_F(AcpxRecordsTest, RemovesAllOfOneRecordAndNothingElse) {
   const fs::path sessions = home_ / ".acpx/sessions";

@@ -1,18 +1,24 @@
 #include "storage/work/attachments.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
+#include <utility>
 
-#include "base/descriptor.h"
+#include "base/ids.h"
 #include "storage/disk/file_error.h"
 
 namespace clawdforge {
 namespace {
 
-constexpr mode_t kReadOnly = 0400;
+constexpr mode_t kReadOnly = 0400;  // so that an agent does not change its copy by mistake
 constexpr std::size_t kCopyBlockBytes = 256 * 1024;
 
 bool is_safe_extension(const std::string& extension) {
@@ -21,6 +27,12 @@ bool is_safe_extension(const std::string& extension) {
          std::all_of(extension.begin() + 1, extension.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
          });
+}
+
+// The extension, or nothing where it could lead elsewhere: the ledger's row may have been
+// written by another program.
+std::string safe_extension(const Attachment& attachment) {
+  return is_safe_extension(attachment.extension) ? attachment.extension : std::string();
 }
 
 std::unexpected<Failure> gone() {
@@ -39,53 +51,98 @@ Result<void> write_all(int file, const char* bytes, std::size_t size) {
   return {};
 }
 
-Result<void> copy_all(int source, int target) {
-  std::string block(kCopyBlockBytes, '\0');
-  for (;;) {
-    const ssize_t count = ::read(source, block.data(), block.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return file_failure(errno, "reading an upload");
-    if (count == 0) return {};
-    auto written = write_all(target, block.data(), static_cast<std::size_t>(count));
-    if (!written) return written;
-  }
+Result<std::size_t> copy_block(int source, int target, std::size_t bytes_max) {
+  std::string block(std::min(bytes_max, kCopyBlockBytes), '\0');
+  ssize_t count = -1;
+  do {
+    count = ::read(source, block.data(), block.size());
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return file_failure(errno, "reading an upload");
+  const auto size = static_cast<std::size_t>(count);
+  auto written = write_all(target, block.data(), size);
+  if (!written) return std::unexpected(std::move(written.error()));
+  return size;
 }
 
-Result<bool> copy_file(const std::string& from, int directory, const std::string& name) {
-  const Descriptor source(::open(from.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!source.is_open() && errno == ENOENT) return gone();
-  if (!source.is_open()) return file_failure(errno, "opening an upload");
-  const Descriptor target(
-      ::openat(directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadOnly));
-  if (!target.is_open() && errno == EEXIST) return false;
-  if (!target.is_open()) return file_failure(errno, "making an attachment");
-  auto copied = copy_all(source.number(), target.number());
-  if (copied) return true;
-  ::unlinkat(directory, name.c_str(), 0);
-  return std::unexpected(std::move(copied.error()));
+// How many bytes; zero: the end.
+Result<std::size_t> copy_some(int source, int target, std::size_t bytes_max) {
+  for (;;) {
+    const ssize_t count = ::copy_file_range(source, nullptr, target, nullptr, bytes_max, 0);
+    if (count >= 0) return static_cast<std::size_t>(count);
+    switch (errno) {
+      case EINTR:
+        continue;
+      case EXDEV:  // uploads and agents' directories lie on different file systems
+      case EINVAL:
+      case ENOSYS:
+      case EOPNOTSUPP:
+      case EPERM:
+        return copy_block(source, target, bytes_max);
+      default:
+        return file_failure(errno, "copying an attachment");
+    }
+  }
 }
 
 }  // namespace
 
-std::string safe_extension(const Attachment& attachment) {
-  return is_safe_extension(attachment.extension) ? attachment.extension : std::string();
+AttachmentCopies::AttachmentCopies(std::vector<Attachment> attachments, std::string prefix)
+    : attachments_(std::move(attachments)), prefix_(std::move(prefix)) {}
+
+Result<bool> AttachmentCopies::step() {
+  for (std::size_t room = kAttachmentStepBytesMax; room > 0;) {
+    if (!target_.is_open()) {
+      if (names_.size() == attachments_.size()) return true;
+      auto begun = begin_next();
+      if (!begun) return std::unexpected(std::move(begun.error()));
+    }
+    auto copied = copy_some(source_.number(), target_.number(), room);
+    if (!copied) return std::unexpected(std::move(copied.error()));
+    if (*copied == 0) {
+      source_.close();
+      target_.close();
+    }
+    room -= *copied;
+  }
+  return false;
 }
 
-Result<bool> attach_file(const Attachment& attachment, int directory, const std::string& name) {
-  const std::string& from = attachment.path;
-  if (::linkat(AT_FDCWD, from.c_str(), directory, name.c_str(), 0) == 0) return true;
-  switch (errno) {
-    case EEXIST:
-      return false;
-    case ENOENT:
-      return gone();
-    case EXDEV:       // uploads and agents' directories lie on different file systems
-    case EPERM:       // this one has no links, or forbids them
-    case EOPNOTSUPP:  // the same
-    case EMLINK:      // too many have it already
-      return copy_file(from, directory, name);
-    default:
-      return file_failure(errno, "linking an attachment");
+Result<void> AttachmentCopies::begin_next() {
+  constexpr int kNamesTried = 8;
+  const Attachment& attachment = attachments_[names_.size()];
+  source_ = Descriptor(::open(attachment.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!source_.is_open() && errno == ENOENT) return gone();
+  if (!source_.is_open()) return file_failure(errno, "opening an upload");
+  const std::string stem = fmt::format("{}-{}", prefix_, names_.size() + 1);
+  const std::string extension = safe_extension(attachment);
+  std::string name = stem + extension;
+  for (int i = 0; i < kNamesTried && !target_.is_open(); ++i) {
+    target_ = Descriptor(::openat(directory_.number(), name.c_str(),
+                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kReadOnly));
+    if (target_.is_open()) break;
+    if (errno != EEXIST) return file_failure(errno, "making an attachment");
+    std::uint64_t random = 0;
+    fill_random(&random, sizeof(random));
+    name = fmt::format("{}-{:016x}{}", stem, random, extension);
+  }
+  if (!target_.is_open()) return file_failure(EEXIST, "naming an attachment");
+  names_.push_back(std::move(name));
+  // Where the file system can share the blocks of the two until one is written, nothing has to be
+  // copied.
+  if (::ioctl(target_.number(), FICLONE, source_.number()) == 0) {
+    ::lseek(source_.number(), 0, SEEK_END);
+  }
+  return {};
+}
+
+void AttachmentCopies::undo(Log& log) {
+  source_.close();
+  target_.close();
+  for (const std::string& name : std::exchange(names_, {})) {
+    if (::unlinkat(directory_.number(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
+    log.warn("an attachment of a turn that does not begin cannot be removed",
+             {{"name", std::string_view(name)},
+              {"why", std::string_view(std::generic_category().message(errno))}});
   }
 }
 

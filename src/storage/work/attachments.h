@@ -1,10 +1,15 @@
-// Attachments are uploads that an agent finds in its working directory, under names of ours.
-// Blocks: for the disk's thread.
+// Attachments are uploads that an agent finds in its working directory, under names of ours. Each
+// is a copy: an agent may change its own, also one that runs as root or sets out to, and the upload
+// stays as it was brought (docs/adr/0031-attachments-are-copies.md).
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/descriptor.h"
 #include "base/result.h"
+#include "base/telemetry/log.h"
 
 namespace clawdforge {
 
@@ -13,17 +18,39 @@ struct Attachment {
   std::string extension;  // safe: "" or a dot and letters; anything else is left away
 };
 
-// The extension, or nothing where it could lead elsewhere: the ledger's row may have been
-// written by another program.
-std::string safe_extension(const Attachment& attachment);
+// What is copied before the disk's thread looks at the work of others again.
+inline constexpr std::size_t kAttachmentStepBytesMax = 8 * 1024 * 1024;
 
-// Hard-links the upload into the open directory, or copies it where that is not possible. It
-// may be read, not written: a link shares the upload's bytes with every other place that has
-// it, and a copy behaves alike. That keeps an agent from changing it by mistake; one that
-// runs as root, or sets out to, can still change what its own app has uploaded.
-// False: there is something of this name already, and it stays. Errc::not_found "file_not_found"
-// when the upload's file has gone, Errc::unavailable "disk_full" or "workspace_unavailable"
-// otherwise; then there is nothing of this name from us.
-Result<bool> attach_file(const Attachment& attachment, int directory, const std::string& name);
+// The attachments of one run or turn on their way into its directory. Large ones take many steps.
+// Its steps block: they are for the disk's thread. Between two of them it belongs to its maker.
+class AttachmentCopies {
+ public:
+  // Each is called PREFIX-N with its extension, N from 1; or PREFIX-N-RANDOM where the agent has
+  // put something under that name, which stays: it may be a tree of any size.
+  AttachmentCopies(std::vector<Attachment> attachments, std::string prefix);
+
+  // Where they go. Before the first step.
+  void begin(Descriptor directory) { directory_ = std::move(directory); }
+
+  // True: all are there. Errc::not_found "file_not_found" when an upload's file has gone,
+  // Errc::unavailable "disk_full" or "workspace_unavailable" otherwise.
+  Result<bool> step();
+
+  // Removes what there is of them. What cannot be removed is logged.
+  void undo(Log& log);
+
+  // Of those that were begun, in their order.
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  Result<void> begin_next();
+
+  const std::vector<Attachment> attachments_;
+  const std::string prefix_;
+  Descriptor directory_;
+  std::vector<std::string> names_;
+  Descriptor source_;  // of the one that is being copied
+  Descriptor target_;
+};
 
 }  // namespace clawdforge

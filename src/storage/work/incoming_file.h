@@ -11,7 +11,7 @@
 
 namespace clawdforge {
 
-// Nobody writes to an upload, because runs get hard links to it (see RunDirs). The one
+// An upload is never written to, because runs get copies of it at any time (see RunDirs). The one
 // descriptor that was opened with the file writes all the same.
 inline constexpr mode_t kUploadMode = 0400;
 
@@ -30,9 +30,14 @@ struct IncomingFile::File {
   Descriptor content;
   std::string partial_name;  // empty: the file has none, as it should
   std::int64_t written = 0;
-  std::int64_t handed_over = 0;  // of these, to the disk
+  std::int64_t handed_over = 0;     // of these, to the disk
+  std::int64_t free_bytes_min = 0;  // what has to stay free on the disk
   bool is_broken = false;
 };
+
+// Errc::unavailable "disk_low" when the disk of this descriptor has less free than that. Of a disk
+// that does not say how much it has, all is taken to be free.
+Result<void> check_floor(int on_disk, std::int64_t free_bytes_min);
 
 // For file systems that know no nameless files: `.arriving-N`. One that a crash leaves
 // behind is a name that no row knows, and goes at the next start.

@@ -15,34 +15,43 @@
 
 namespace clawdforge {
 
+// What a run finds in its directory.
+struct RunFiles {
+  std::vector<Attachment> attachments;
+  std::string system_prompt;  // empty: there is no file for it
+};
+
 struct RunDir {
+  std::string own;  // with both of these in it, and nothing of other runs
   std::string work;
   std::string temp;
+  std::string system_file;               // absolute, in `temp`; empty: none
   std::vector<std::string> attachments;  // names in `work`: attachment-1.txt, ...
 };
 
 class RunDirs {
  public:
-  RunDirs(std::string data_dir, Disk& disk, Log& log);
+  RunDirs(const std::string& data_dir, Disk& disk, Log& log);
 
   // An error leaves nothing behind: Errc::not_found "file_not_found" when an upload's file
   // has gone, Errc::unavailable "disk_full", "disk_busy" or "workspace_unavailable"
   // otherwise.
-  Async<RunDir> make(std::string run_id, std::vector<Attachment> attachments);
+  Async<RunDir> make(std::string run_id, RunFiles files, Lane lane = {});
 
   // Returns at once; nothing below the directory that is a link is followed. What cannot
   // be removed is logged, and tried again by clear() at the next start.
-  void remove(std::string run_id);
+  void remove(std::string run_id, Lane lane = {});
   // Once more what could not be removed so far. Returns at once.
   void remove_again();
   std::size_t unremoved() const { return dirs_.unremoved(); }
 
-  // At start: makes sure that runs/ is there, and removes what an earlier life has left;
-  // gives how many. What cannot be removed is logged.
+  // At start: makes sure that runs/ is there, and moves what an earlier life has left into the
+  // trash; gives how many.
   Async<std::int64_t> clear();
 
  private:
   const NamedDirs dirs_;
+  const NamedDirs trash_;
   Disk& disk_;
   Log& log_;
 };

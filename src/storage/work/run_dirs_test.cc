@@ -1,5 +1,9 @@
 #include "storage/work/run_dirs.h"
 
+#include <boost/asio/co_spawn.hpp>
+#include <future>
+#include <optional>
+
 #include "storage/disk/workspace_fixture.h"
 
 namespace clawdforge {
@@ -8,11 +12,12 @@ namespace {
 class RunDirsTest : public WorkspaceTest {
  protected:
   Result<RunDir> make(const std::string& id, std::vector<Attachment> attachments = {}) {
-    return await(dirs_.make(id, std::move(attachments)));
+    return await(dirs_.make(id, {.attachments = std::move(attachments), .system_prompt = {}}));
   }
-  // Behind all that was posted before.
+  // Runs after all that was posted before.
   void finish() {
-    for (int i = 0; i < 4; ++i) ASSERT_TRUE(await(disk_.call([]() -> Result<void> { return {}; })));
+    for (int i = 0; i < 4; ++i)
+      ASSERT_TRUE(await(disk_.call(Lane(), []() -> Result<void> { return {}; })));
   }
   std::string upload(const std::string& name, const std::string& text) {
     write_file(path(name), text);
@@ -23,7 +28,7 @@ class RunDirsTest : public WorkspaceTest {
   RunDirs dirs_{root_, disk_, log_};
 };
 
-TEST_F(RunDirsTest, ARunHasItsOwnPlacesThatNobodyElseSees) {
+TEST_F(RunDirsTest, ARunHasItsOwnPlacesThatNoOtherUserSees) {
   const mode_t before = umask(0);
   const auto made = make("0190-a");
   umask(before);
@@ -36,7 +41,40 @@ TEST_F(RunDirsTest, ARunHasItsOwnPlacesThatNobodyElseSees) {
   }
 }
 
-TEST_F(RunDirsTest, AttachmentsAreLinkedUnderNamesOfOurs) {
+TEST_F(RunDirsTest, ASystemPromptIsInAFileThatGoesWithTheRun) {
+  const std::string prompt(300'000, 's');
+  const mode_t before = umask(0);
+  const auto made = await(dirs_.make("r", {.attachments = {}, .system_prompt = prompt}));
+  umask(before);
+  ASSERT_TRUE(made) << made.error().detail;
+  EXPECT_EQ(made->system_file, made->temp + "/system-prompt.txt");
+  EXPECT_EQ(read_file(made->system_file), prompt);
+  EXPECT_EQ(mode_of(made->system_file), 0600u);
+  dirs_.remove("r");
+  finish();
+  EXPECT_FALSE(exists(path("runs/r")));
+  EXPECT_EQ(make("other")->system_file, "") << "a run without one has no such file";
+}
+
+// The io thread only asks: while the disk is at other work, nothing is written.
+TEST_F(RunDirsTest, ASystemPromptIsWrittenByTheDisksThread) {
+  std::promise<void> let_go;
+  disk_.post(Lane(), [held = let_go.get_future().share()] { held.wait(); });
+  std::optional<Result<RunDir>> made;
+  boost::asio::co_spawn(
+      io_, dirs_.make("r", {.attachments = {}, .system_prompt = "be brief"}),
+      [&](const std::exception_ptr&, Result<RunDir> dir) { made = std::move(dir); });
+  io_.poll();
+  io_.restart();
+  EXPECT_FALSE(made);
+  EXPECT_FALSE(exists(path("runs/r")));
+  let_go.set_value();
+  finish();
+  ASSERT_TRUE(made && *made);
+  EXPECT_EQ(read_file((*made)->system_file), "be brief");
+}
+
+TEST_F(RunDirsTest, AttachmentsAreCopiesUnderNamesOfOurs) {
   const std::string first = upload("u1", "one");
   const std::string second = upload("u2", "two");
   const auto made = make("r", {{first, ".txt"}, {second, ""}, {first, ".CSV9"}});
@@ -45,8 +83,8 @@ TEST_F(RunDirsTest, AttachmentsAreLinkedUnderNamesOfOurs) {
             (std::vector<std::string>{"attachment-1.txt", "attachment-2", "attachment-3.CSV9"}));
   EXPECT_EQ(read_file(made->work + "/attachment-1.txt"), "one");
   EXPECT_EQ(read_file(made->work + "/attachment-2"), "two");
-  EXPECT_EQ(status_of(made->work + "/attachment-1.txt").st_ino, status_of(first).st_ino);
-  EXPECT_EQ(status_of(first).st_nlink, 3u);
+  EXPECT_NE(status_of(made->work + "/attachment-1.txt").st_ino, status_of(first).st_ino);
+  EXPECT_EQ(status_of(first).st_nlink, 1u);
   dirs_.remove("r");
   finish();
   EXPECT_EQ(read_file(first), "one") << "the upload stays when the run goes";
@@ -79,7 +117,7 @@ TEST_F(RunDirsTest, AnAgentDoesNotChangeAnUploadByMistake) {
   EXPECT_EQ(read_file(file), "one");
 }
 
-TEST_F(RunDirsTest, WhatCannotBeLinkedIsCopied) {
+TEST_F(RunDirsTest, AnUploadOnAnotherFileSystemIsCopied) {
   std::string elsewhere = "/dev/shm/workspace-XXXXXX";
   const Descriptor other(mkstemp(elsewhere.data()));
   if (!other.is_open() || status_of(elsewhere).st_dev == status_of(root_).st_dev) {
@@ -93,6 +131,38 @@ TEST_F(RunDirsTest, WhatCannotBeLinkedIsCopied) {
   ASSERT_TRUE(made) << made.error().detail;
   EXPECT_EQ(read_file(made->work + "/attachment-1.txt"), text);
   EXPECT_EQ(mode_of(made->work + "/attachment-1.txt"), 0400u);
+}
+
+TEST_F(RunDirsTest, AnAgentThatSetsOutToCannotChangeAnUpload) {
+  const std::string file = upload("u1", "one");
+  const auto made = make("r", {{file, ".txt"}});
+  ASSERT_TRUE(made);
+  const std::string attached = made->work + "/attachment-1.txt";
+  ASSERT_EQ(chmod(attached.c_str(), 0600), 0);
+  write_file(attached, "changed");
+  EXPECT_EQ(read_file(file), "one");
+  EXPECT_EQ(mode_of(file), 0400u);
+}
+
+// One that takes several steps, beside small ones.
+TEST_F(RunDirsTest, LargeAttachmentsAreWhole) {
+  std::string text;
+  while (text.size() < 2 * kAttachmentStepBytesMax + 12'345) text += std::to_string(text.size());
+  const std::string large = upload("u1", text);
+  const std::string small = upload("u2", "two");
+  const auto made = make("r", {{small, ""}, {large, ".txt"}, {small, ""}, {upload("u3", ""), ""}});
+  ASSERT_TRUE(made) << made.error().detail;
+  EXPECT_TRUE(read_file(made->work + "/attachment-2.txt") == text);
+  EXPECT_EQ(read_file(made->work + "/attachment-3"), "two");
+  EXPECT_EQ(read_file(made->work + "/attachment-4"), "");
+}
+
+TEST_F(RunDirsTest, AnErrorAfterSomeStepsLeavesNothingBehind) {
+  const std::string large = upload("u1", std::string(kAttachmentStepBytesMax + 1, 'x'));
+  const auto gone = make("r", {{large, ".txt"}, {path("never-there"), ".txt"}});
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, "file_not_found");
+  EXPECT_TRUE(names_in(path("runs")).empty());
 }
 
 TEST_F(RunDirsTest, AnErrorLeavesNothingBehind) {

@@ -3,22 +3,24 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <iterator>
+#include <memory>
 #include <set>
-#include <system_error>
+#include <utility>
 
-#include "base/ids.h"
 #include "storage/disk/file_error.h"
 #include "storage/work/dirs_removal.h"
+#include "storage/work/trash.h"
 
 namespace clawdforge {
 namespace {
 
 std::unexpected<Failure> unsafe_session_id() {
   auto refused = file_failure(EINVAL, "making a session's directory");
-  refused.error().detail = "the id of a session is no name for a directory";
+  refused.error().detail = "the id of a session cannot be the name of a directory";
   return refused;
 }
 
@@ -37,88 +39,105 @@ Result<void> make_session(const NamedDirs& dirs, const std::string& id) {
   return {};
 }
 
-// Where the agent has put something under this name, another name is taken: what lies there may be
-// a tree of any size, so it is not removed. Gives the name.
-Result<std::string> attach_under_free_name(const Attachment& attachment, int work,
-                                           const std::string& stem) {
-  constexpr int kNamesTried = 8;
-  const std::string extension = safe_extension(attachment);
-  std::string name = stem + extension;
-  for (int i = 0; i < kNamesTried; ++i) {
-    auto attached = attach_file(attachment, work, name);
-    if (!attached) return std::unexpected(std::move(attached.error()));
-    if (*attached) return name;
-    std::uint64_t random = 0;
-    fill_random(&random, sizeof(random));
-    name = fmt::format("{}-{:016x}{}", stem, random, extension);
+// What lies there under this name may be a link of the agent's: it is removed, not followed.
+Result<void> write_temp_file(int temp, const std::string& name, std::string_view content) {
+  if (::unlinkat(temp, name.c_str(), 0) != 0 && errno != ENOENT) {
+    return file_failure(errno, "removing an old file of a session");
   }
-  return file_failure(EEXIST, "naming an attachment");
+  const Descriptor file(
+      ::openat(temp, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return file_failure(errno, "making a file of a session");
+  while (!content.empty()) {
+    const ssize_t count = ::write(file.number(), content.data(), content.size());
+    if (count < 0 && errno != EINTR) return file_failure(errno, "writing a file of a session");
+    if (count > 0) content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
 }
 
-// Gives the names in `work`. After a failure none of them is left.
-Result<std::vector<std::string>> attach_to(const NamedDirs& dirs, const std::string& id,
-                                           std::int64_t turn_index,
-                                           const std::vector<Attachment>& attachments, Log& log) {
-  const Descriptor work = dirs.open_inside(id, "work");
-  if (!work.is_open()) return file_failure(errno, "opening a session's directory");
-  std::vector<std::string> names;
-  for (const Attachment& attachment : attachments) {
-    const std::string stem = fmt::format("attachment-{}-{}", turn_index, names.size() + 1);
-    auto attached = attach_under_free_name(attachment, work.number(), stem);
-    if (attached) {
-      names.push_back(std::move(*attached));
-      continue;
-    }
-    for (const std::string& name : names) {
-      if (::unlinkat(work.number(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
-      log.warn("an attachment of a turn that does not begin cannot be removed",
-               {{"session_id", std::string_view(id)},
-                {"why", std::string_view(std::generic_category().message(errno))}});
-    }
-    return std::unexpected(std::move(attached.error()));
+Result<void> make_session_with(const NamedDirs& dirs, const std::string& id,
+                               const std::map<std::string, std::string>& temp_files) {
+  auto made = make_session(dirs, id);
+  if (!made || temp_files.empty()) return made;
+  const Descriptor temp = dirs.open_inside(id, "tmp");
+  if (!temp.is_open()) return file_failure(errno, "opening a session's directory");
+  for (const auto& [name, content] : temp_files) {
+    auto written = write_temp_file(temp.number(), name, content);
+    if (!written) return written;
   }
-  return names;
+  return {};
+}
+
+// True: all are there. After a failure nothing of them is left.
+Result<bool> attach_on(AttachmentCopies& copies, Log& log) {
+  auto stepped = copies.step();
+  if (!stepped) copies.undo(log);
+  return stepped;
+}
+
+Result<bool> attach_first(const NamedDirs& dirs, const std::string& id, AttachmentCopies& copies,
+                          Log& log) {
+  Descriptor work = dirs.open_inside(id, "work");
+  if (!work.is_open()) return file_failure(errno, "opening a session's directory");
+  copies.begin(std::move(work));
+  return attach_on(copies, log);
 }
 
 }  // namespace
 
-SessionDirs::SessionDirs(std::string data_dir, Disk& disk, Log& log)
-    : dirs_{std::move(data_dir) + "/sessions", "session_id",
+SessionDirs::SessionDirs(const std::string& data_dir, Disk& disk, Log& log)
+    : dirs_{data_dir + "/sessions", "session_id",
             "a session's directory cannot be removed; the next sweep tries again"},
+      trash_(trash_in(data_dir)),
       disk_(disk),
       log_(log) {}
 
 SessionDir SessionDirs::of(const std::string& session_id) const {
   if (!is_dir_name(session_id)) return {};
   const std::string path = dirs_.root + "/" + session_id;
-  return {.work = path + "/work", .temp = path + "/tmp"};
+  return {.own = path, .work = path + "/work", .temp = path + "/tmp"};
 }
 
-Async<SessionDir> SessionDirs::make(std::string session_id) {
+Async<SessionDir> SessionDirs::make(std::string session_id, Lane lane,
+                                    std::map<std::string, std::string> temp_files) {
   if (!is_dir_name(session_id)) co_return unsafe_session_id();
   SessionDir made = of(session_id);
   auto done = co_await disk_.call(
-      [dirs = dirs_, id = std::move(session_id)] { return make_session(dirs, id); });
+      std::move(lane), [dirs = dirs_, id = std::move(session_id), files = std::move(temp_files)] {
+        return make_session_with(dirs, id, files);
+      });
   if (!done) co_return std::unexpected(std::move(done.error()));
   co_return made;
 }
 
 Async<std::vector<std::string>> SessionDirs::attach(std::string session_id, std::int64_t turn_index,
-                                                    std::vector<Attachment> attachments) {
+                                                    std::vector<Attachment> attachments,
+                                                    Lane lane) {
   if (!is_dir_name(session_id)) co_return unsafe_session_id();
   if (attachments.empty()) co_return std::vector<std::string>();
   const std::string work = of(session_id).work;
-  auto attached = co_await disk_.call(
-      [dirs = dirs_, id = std::move(session_id), turn_index, attachments = std::move(attachments),
-       log = &log_] { return attach_to(dirs, id, turn_index, attachments, *log); });
+  const auto copies = std::make_shared<AttachmentCopies>(std::move(attachments),
+                                                         fmt::format("attachment-{}", turn_index));
+  auto attached =
+      co_await disk_.call(lane, [dirs = dirs_, id = std::move(session_id), copies, log = &log_] {
+        return attach_first(dirs, id, *copies, *log);
+      });
+  while (attached && !*attached) {
+    attached =
+        co_await disk_.call(lane, [copies, log = &log_] { return attach_on(*copies, *log); });
+    if (!attached && !was_begun(attached.error())) {
+      disk_.post(lane, [copies, log = &log_] { copies->undo(*log); });
+    }
+  }
   if (!attached) co_return std::unexpected(std::move(attached.error()));
-  for (std::string& name : *attached) name = work + "/" + name;
-  co_return std::move(*attached);
+  std::vector<std::string> paths;
+  for (const std::string& name : copies->names()) paths.push_back(work + "/" + name);
+  co_return paths;
 }
 
-void SessionDirs::remove(std::string session_id) {
+void SessionDirs::remove(std::string session_id, Lane lane) {
   if (!is_dir_name(session_id)) return;  // make() has made none
-  remove_dir(dirs_, std::move(session_id), disk_, log_);
+  remove_dir(dirs_, std::move(session_id), std::move(lane), disk_, log_);
 }
 
 void SessionDirs::remove_again() { remove_dirs_again(dirs_, disk_, log_); }
@@ -126,7 +145,7 @@ void SessionDirs::remove_again() { remove_dirs_again(dirs_, disk_, log_); }
 Async<std::int64_t> SessionDirs::keep_only(std::vector<std::string> session_ids) {
   std::set<std::string> kept(std::make_move_iterator(session_ids.begin()),
                              std::make_move_iterator(session_ids.end()));
-  return keep_only_dirs(dirs_, std::move(kept), &disk_, &log_);
+  return keep_only_dirs({dirs_, trash_, std::move(kept)}, &disk_, &log_);
 }
 
 }  // namespace clawdforge

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "storage/disk/disk.h"
 #include "storage/disk/named_dirs.h"
 #include "storage/work/attachments.h"
+#include "storage/work/work_files.h"
 
 namespace clawdforge {
 
@@ -25,75 +27,48 @@ inline constexpr std::size_t kListedEntriesMax = 50'000;
 inline constexpr std::size_t kListedPathBytesMax = 4 * 1024 * 1024;
 
 struct SessionDir {
+  std::string own;   // with both of these in it, and nothing of other sessions
   std::string work;  // absolute
   std::string temp;
 };
 
-struct WorkFile {
-  std::string path;  // relative to `work`, valid UTF-8
-  std::int64_t size = 0;
-  TimePoint modified_at;
-};
-
-struct WorkListing {
-  // Regular files only, by path. Names that are not valid UTF-8 are left out, with all that
-  // is below them: a caller could not ask for them.
-  std::vector<WorkFile> files;
-  bool is_truncated = false;  // there is more than the limits allow, or deeper
-};
-
-// One file that is being read. Dropping it closes it.
-class WorkFileReader {
- public:
-  struct File;
-  WorkFileReader(std::shared_ptr<File> file, std::int64_t size, Disk& disk);
-  ~WorkFileReader();
-  WorkFileReader(const WorkFileReader&) = delete;
-  WorkFileReader& operator=(const WorkFileReader&) = delete;
-
-  std::int64_t size() const { return size_; }
-  // The next bytes; empty: the end. One at a time. Never more than size() in all, also of a
-  // file that grows meanwhile; less of one that shrinks. Errc::unavailable.
-  Async<std::string> read(std::size_t bytes_max);
-
- private:
-  std::shared_ptr<File> file_;  // shared with the work on the disk's thread
-  const std::int64_t size_;
-  Disk& disk_;
-};
-
 class SessionDirs {
  public:
-  SessionDirs(std::string data_dir, Disk& disk, Log& log);
+  SessionDirs(const std::string& data_dir, Disk& disk, Log& log);
 
   // Where they are, or would be. Empty for an id that cannot name a directory: another
   // program may have written its row. Such a session cannot be made and has no files.
   SessionDir of(const std::string& session_id) const;
   // Makes what is not there yet; a session's directory may be made again. Errc::unavailable
   // "disk_full", "disk_busy" or "workspace_unavailable".
-  Async<SessionDir> make(std::string session_id);
-  // Hard-links, else copies, files into `work` as attachment-TURN-N.ext, and gives their
+  // `temp_files`, by name, are written into `tmp`, in place of what the agent has put there.
+  Async<SessionDir> make(std::string session_id, Lane lane = {},
+                         std::map<std::string, std::string> temp_files = {});
+  // Copies files into `work` as attachment-TURN-N.ext, and gives their
   // absolute paths. What the agent has put there under such a name stays, and the attachment gets
   // attachment-TURN-N-RANDOM.ext. Errors as RunDirs::make(); then nothing of this turn is left.
   Async<std::vector<std::string>> attach(std::string session_id, std::int64_t turn_index,
-                                         std::vector<Attachment> attachments);
+                                         std::vector<Attachment> attachments, Lane lane = {});
 
   // A session without a directory has no files.
-  Async<WorkListing> list(std::string session_id);
+  Async<WorkListing> list(std::string session_id, Lane lane = {});
   // `path` is foreign: no link is followed out of `work`, and only regular files open.
   // Errc::not_found "file_not_found".
-  Async<std::unique_ptr<WorkFileReader>> open(std::string session_id, std::string path);
+  Async<std::unique_ptr<WorkFileReader>> open(std::string session_id, std::string path,
+                                              Lane lane = {});
 
   // Returns at once; what cannot be removed is logged, and tried again by keep_only().
-  void remove(std::string session_id);
+  void remove(std::string session_id, Lane lane = {});
   // Once more what could not be removed so far. Returns at once.
   void remove_again();
   std::size_t unremoved() const { return dirs_.unremoved(); }
-  // At start: makes sure that sessions/ is there, and removes all but these; gives how many.
+  // At start: makes sure that sessions/ is there, and moves all but these into the trash; gives how
+  // many.
   Async<std::int64_t> keep_only(std::vector<std::string> session_ids);
 
  private:
   const NamedDirs dirs_;
+  const NamedDirs trash_;
   Disk& disk_;
   Log& log_;
 };

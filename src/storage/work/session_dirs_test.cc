@@ -23,17 +23,18 @@ class SessionDirsTest : public WorkspaceTest {
   }
   // A job of another app: says whether this is still there when it is done.
   Async<bool> other_job(const std::string& name) {
-    return disk_.call([path = path(name)]() -> Result<bool> { return exists(path); });
+    return disk_.call(Lane(), [path = path(name)]() -> Result<bool> { return exists(path); });
   }
   // After all that was posted before.
   void finish() {
-    for (int i = 0; i < 8; ++i) ASSERT_TRUE(await(disk_.call([]() -> Result<void> { return {}; })));
+    for (int i = 0; i < 8; ++i)
+      ASSERT_TRUE(await(disk_.call(Lane(), []() -> Result<void> { return {}; })));
   }
 
   SessionDirs dirs_{root_, disk_, log_};
 };
 
-TEST_F(SessionDirsTest, ASessionHasItsOwnPlacesThatNobodyElseSees) {
+TEST_F(SessionDirsTest, ASessionHasItsOwnPlacesThatNoOtherUserSees) {
   const mode_t before = umask(0);
   const auto made = await(dirs_.make("0190-a"));
   umask(before);
@@ -75,7 +76,24 @@ TEST_F(SessionDirsTest, ALinkInThePlaceOfADirectoryIsNotUsed) {
   EXPECT_TRUE(names_in(path("outside")).empty());
 }
 
-TEST_F(SessionDirsTest, AttachmentsAreLinkedUnderNamesOfTheirTurn) {
+TEST_F(SessionDirsTest, FilesOfTheGatewayReplaceWhatTheAgentPutInTheirPlace) {
+  const auto made = await(dirs_.make("s", {}, {{"rules.toml", "deny"}}));
+  ASSERT_TRUE(made);
+  EXPECT_EQ(read_file(made->temp + "/rules.toml"), "deny");
+  std::filesystem::remove(made->temp + "/rules.toml");
+  write_file(path("outside.txt"), "mine");
+  std::filesystem::create_symlink(path("outside.txt"), made->temp + "/rules.toml");
+  ASSERT_TRUE(await(dirs_.make("s", {}, {{"rules.toml", "deny"}})));
+  EXPECT_EQ(read_file(made->temp + "/rules.toml"), "deny");
+  EXPECT_EQ(read_file(path("outside.txt")), "mine");
+
+  std::filesystem::remove(made->temp + "/rules.toml");
+  std::filesystem::create_directory(made->temp + "/rules.toml");
+  EXPECT_EQ(await(dirs_.make("s", {}, {{"rules.toml", "deny"}})).error().code,
+            "workspace_unavailable");
+}
+
+TEST_F(SessionDirsTest, AttachmentsAreCopiesUnderNamesOfTheirTurn) {
   const auto made = await(dirs_.make("s"));
   ASSERT_TRUE(made);
   const std::string first = upload("u1", "one");
@@ -86,7 +104,8 @@ TEST_F(SessionDirsTest, AttachmentsAreLinkedUnderNamesOfTheirTurn) {
                                                  made->work + "/attachment-3-2"}));
   EXPECT_EQ(read_file(attached->at(0)), "one");
   EXPECT_EQ(read_file(attached->at(1)), "two");
-  EXPECT_EQ(status_of(attached->at(0)).st_ino, status_of(first).st_ino);
+  EXPECT_NE(status_of(attached->at(0)).st_ino, status_of(first).st_ino);
+  EXPECT_EQ(status_of(first).st_nlink, 1u);
   const auto next = await(dirs_.attach("s", 4, {{first, ".txt"}}));
   ASSERT_TRUE(next);
   EXPECT_EQ(next->at(0), made->work + "/attachment-4-1.txt");
@@ -123,6 +142,17 @@ TEST_F(SessionDirsTest, WhatHasTheNameOfAnAttachmentIsNotRemovedOnTheWay) {
   EXPECT_EQ(names_in(made->work + "/attachment-1-1.txt").size(), 20u);
 }
 
+TEST_F(SessionDirsTest, AnErrorAfterSomeStepsLeavesNothingOfTheTurn) {
+  const auto made = await(dirs_.make("s"));
+  ASSERT_TRUE(made);
+  const std::string large = upload("u1", std::string(kAttachmentStepBytesMax + 1, 'x'));
+  EXPECT_FALSE(await(dirs_.attach("s", 1, {{large, ".txt"}, {path("never-there"), ".txt"}})));
+  EXPECT_TRUE(names_in(made->work).empty());
+  const auto attached = await(dirs_.attach("s", 2, {{large, ".txt"}}));
+  ASSERT_TRUE(attached);
+  EXPECT_EQ(read_file(attached->at(0)).size(), kAttachmentStepBytesMax + 1);
+}
+
 TEST_F(SessionDirsTest, AnErrorLeavesNothingOfTheTurn) {
   const auto made = await(dirs_.make("s"));
   ASSERT_TRUE(made);
@@ -137,7 +167,7 @@ TEST_F(SessionDirsTest, AnErrorLeavesNothingOfTheTurn) {
             "workspace_unavailable");
 }
 
-TEST_F(SessionDirsTest, WhatCannotBeLinkedIsCopied) {
+TEST_F(SessionDirsTest, AnUploadOnAnotherFileSystemIsCopied) {
   std::string elsewhere = "/dev/shm/workspace-XXXXXX";
   const Descriptor other(mkstemp(elsewhere.data()));
   if (!other.is_open() || status_of(elsewhere).st_dev == status_of(root_).st_dev) {
@@ -197,7 +227,7 @@ TEST_F(SessionDirsTest, AStartKeepsTheSessionsThatTheLedgerKnows) {
 // More than one step removes.
 constexpr std::size_t kManyFiles = 2 * kTreeStepEntriesMax + 1;
 
-TEST_F(SessionDirsTest, AStartRemovesInSteps) {
+TEST_F(SessionDirsTest, AStartMovesLeftoversAwayBetweenOtherJobs) {
   ASSERT_TRUE(await(dirs_.keep_only({})));
   fill(path("sessions/left/work"), kManyFiles);
   const auto note = [](auto& answer) {

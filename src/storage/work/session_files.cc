@@ -205,38 +205,40 @@ Result<OpenedFile> open_work_file(const NamedDirs& dirs, const std::string& id,
 
 }  // namespace
 
-WorkFileReader::WorkFileReader(std::shared_ptr<File> file, std::int64_t size, Disk& disk)
-    : file_(std::move(file)), size_(size), disk_(disk) {}
+WorkFileReader::WorkFileReader(std::shared_ptr<File> file, std::int64_t size, Lane lane, Disk& disk)
+    : file_(std::move(file)), size_(size), lane_(std::move(lane)), disk_(disk) {}
 
 WorkFileReader::~WorkFileReader() {
   // The last descriptor of a removed file frees its blocks, which may take its time.
-  disk_.post([file = std::move(file_)] {});
+  disk_.post(lane_, [file = std::move(file_)] {});
 }
 
 Async<std::string> WorkFileReader::read(std::size_t bytes_max) {
   const auto left = static_cast<std::size_t>(size_ - file_->offset);
   const std::size_t wanted = std::min(left, bytes_max);
   if (wanted == 0) co_return std::string();
-  co_return co_await disk_.call([file = file_, wanted] { return file->read(wanted); });
+  co_return co_await disk_.call(lane_, [file = file_, wanted] { return file->read(wanted); });
 }
 
-Async<WorkListing> SessionDirs::list(std::string session_id) {
+Async<WorkListing> SessionDirs::list(std::string session_id, Lane lane) {
   if (!is_dir_name(session_id)) co_return WorkListing();
   co_return co_await disk_.call(
-      [dirs = dirs_, id = std::move(session_id)] { return list_work(dirs, id); });
+      std::move(lane), [dirs = dirs_, id = std::move(session_id)] { return list_work(dirs, id); });
 }
 
-Async<std::unique_ptr<WorkFileReader>> SessionDirs::open(std::string session_id, std::string path) {
+Async<std::unique_ptr<WorkFileReader>> SessionDirs::open(std::string session_id, std::string path,
+                                                         Lane lane) {
   if (!is_dir_name(session_id) || path.empty() || path.front() == '/' ||
       path.find('\0') != path.npos) {
     co_return no_such_file();
   }
   auto opened =
-      co_await disk_.call([dirs = dirs_, id = std::move(session_id), path = std::move(path)] {
+      co_await disk_.call(lane, [dirs = dirs_, id = std::move(session_id), path = std::move(path)] {
         return open_work_file(dirs, id, path);
       });
   if (!opened) co_return std::unexpected(std::move(opened.error()));
-  co_return std::make_unique<WorkFileReader>(std::move(opened->file), opened->size, disk_);
+  co_return std::make_unique<WorkFileReader>(std::move(opened->file), opened->size, std::move(lane),
+                                             disk_);
 }
 
 }  // namespace clawdforge

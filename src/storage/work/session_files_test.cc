@@ -210,7 +210,7 @@ TEST_F(SessionFilesTest, OnlyRegularFilesOpenAndNothingElseIsTouched) {
   std::filesystem::create_directory(inside("d"));
   std::filesystem::create_symlink("fifo", inside("link"));
   for (const char* path : {"fifo", "socket", "d", "link"}) EXPECT_EQ(fetched(path), kNone) << path;
-  // Nobody has opened the pipe's other end.
+  // The pipe's other end was not opened.
   EXPECT_EQ(open(inside("fifo").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC), -1);
   EXPECT_EQ(errno, ENXIO);
 }

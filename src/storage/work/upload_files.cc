@@ -29,9 +29,12 @@ Result<Descriptor> open_root(const std::string& root) {
 
 using FilePtr = std::shared_ptr<IncomingFile::File>;
 
-Result<FilePtr> begin_file(const std::string& root) {
+Result<FilePtr> begin_file(const std::string& root, std::int64_t free_bytes_min) {
   auto directory = open_root(root);
   if (!directory) return std::unexpected(std::move(directory.error()));
+  if (auto checked = check_floor(directory->number(), free_bytes_min); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
   Descriptor file(
       ::openat(directory->number(), ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, kUploadMode));
   if (file.is_open()) {
@@ -88,30 +91,32 @@ Result<std::vector<std::string>> list_uploads(const std::string& root) {
 
 }  // namespace
 
-UploadFiles::UploadFiles(std::string data_dir, Disk& disk)
-    : root_(std::move(data_dir) + "/uploads"), disk_(disk) {}
+UploadFiles::UploadFiles(std::string data_dir, Disk& disk, std::int64_t free_bytes_min)
+    : root_(std::move(data_dir) + "/uploads"), disk_(disk), free_bytes_min_(free_bytes_min) {}
 
-Async<std::unique_ptr<IncomingFile>> UploadFiles::begin() {
-  auto file = co_await disk_.call([root = root_] { return begin_file(root); });
+Async<std::unique_ptr<IncomingFile>> UploadFiles::begin(Lane lane) {
+  auto file = co_await disk_.call(
+      lane, [root = root_, floor = free_bytes_min_] { return begin_file(root, floor); });
   if (!file) co_return std::unexpected(std::move(file.error()));
-  co_return std::make_unique<IncomingFile>(std::move(*file), disk_);
+  (*file)->free_bytes_min = free_bytes_min_;
+  co_return std::make_unique<IncomingFile>(std::move(*file), std::move(lane), disk_);
 }
 
 std::string UploadFiles::path_of(const Digest& token_digest) const {
   return root_ + "/" + to_hex(token_digest);
 }
 
-void UploadFiles::remove(std::vector<Digest> token_digests) {
+void UploadFiles::remove(std::vector<Digest> token_digests, Lane lane) {
   std::vector<std::string> names;
   for (const Digest& digest : token_digests) names.push_back(to_hex(digest));
-  disk_.post([root = root_, names = std::move(names), unremoved = unremoved_] {
+  disk_.post(std::move(lane), [root = root_, names = std::move(names), unremoved = unremoved_] {
     if (remove_names(root, names)) return;
     for (const std::string& name : names) unremoved->add(name);
   });
 }
 
 void UploadFiles::remove_again() {
-  disk_.post([root = root_, unremoved = unremoved_] {
+  disk_.post(Lane(), [root = root_, unremoved = unremoved_] {
     const std::vector<std::string> names = unremoved->names();
     if (!remove_names(root, names)) return;
     for (const std::string& name : names) unremoved->remove(name);
@@ -119,16 +124,18 @@ void UploadFiles::remove_again() {
 }
 
 Async<UploadFiles::Removal> UploadFiles::remove_and_tell(std::vector<Digest> token_digests) {
-  return disk_.call(
-      [root = root_, digests = std::move(token_digests)] { return remove_digests(root, digests); });
+  return disk_.call(Lane(), [root = root_, digests = std::move(token_digests)] {
+    return remove_digests(root, digests);
+  });
 }
 
 Async<std::vector<std::string>> UploadFiles::names() {
-  return disk_.call([root = root_] { return list_uploads(root); });
+  return disk_.call(Lane(), [root = root_] { return list_uploads(root); });
 }
 
 Async<void> UploadFiles::remove_named(std::vector<std::string> names) {
-  return disk_.call([root = root_, names = std::move(names)] { return remove_names(root, names); });
+  return disk_.call(Lane(),
+                    [root = root_, names = std::move(names)] { return remove_names(root, names); });
 }
 
 }  // namespace clawdforge

@@ -20,7 +20,7 @@ class IncomingFile {
  public:
   struct File;
 
-  IncomingFile(std::shared_ptr<File> file, Disk& disk);
+  IncomingFile(std::shared_ptr<File> file, Lane lane, Disk& disk);
   ~IncomingFile();
   IncomingFile(const IncomingFile&) = delete;
   IncomingFile& operator=(const IncomingFile&) = delete;
@@ -36,19 +36,22 @@ class IncomingFile {
 
  private:
   std::shared_ptr<File> file_;  // shared with the work on the disk's thread
+  const Lane lane_;
   Disk& disk_;
   std::int64_t size_ = 0;
 };
 
 class UploadFiles {
  public:
-  UploadFiles(std::string data_dir, Disk& disk);
+  // No upload takes the last `free_bytes_min` of the disk: they are for runs and sessions.
+  UploadFiles(std::string data_dir, Disk& disk, std::int64_t free_bytes_min = 0);
 
-  Async<std::unique_ptr<IncomingFile>> begin();
+  // Errc::unavailable "disk_low" when the disk has less than its floor; so has append().
+  Async<std::unique_ptr<IncomingFile>> begin(Lane lane = {});
   std::string path_of(const Digest& token_digest) const;
   // Returns at once. One that cannot be removed has no row any more, and is tried again by
   // remove_again() and by the next start.
-  void remove(std::vector<Digest> token_digests);
+  void remove(std::vector<Digest> token_digests, Lane lane = {});
   void remove_again();
   std::size_t unremoved() const { return unremoved_->count(); }
 
@@ -67,6 +70,7 @@ class UploadFiles {
  private:
   const std::string root_;
   Disk& disk_;
+  const std::int64_t free_bytes_min_;
   const std::shared_ptr<Unremoved> unremoved_ = std::make_shared<Unremoved>();
 };
 

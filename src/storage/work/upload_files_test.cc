@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <limits>
+
 #include "storage/disk/workspace_fixture.h"
 #include "storage/work/incoming_file.h"
 
@@ -29,9 +31,9 @@ class UploadFilesTest : public WorkspaceTest {
     ASSERT_TRUE(await(file->append(text)));
     ASSERT_TRUE(await(file->keep(sha256(name))));
   }
-  // Behind all that was posted before.
+  // Runs after all that was posted before.
   void finish() {
-    ASSERT_TRUE(await(disk_.call([]() -> Result<void> { return {}; })));
+    ASSERT_TRUE(await(disk_.call(Lane(), []() -> Result<void> { return {}; })));
   }
 
   UploadFiles files_{root_, disk_};
@@ -77,7 +79,7 @@ TEST_F(UploadFilesTest, DroppingItDropsTheFile) {
   EXPECT_EQ(count(), before);
 }
 
-TEST_F(UploadFilesTest, AProcessThatNobodyMayTraceKeepsFilesToo) {
+TEST_F(UploadFilesTest, AProcessThatCannotBeTracedKeepsFilesToo) {
   const auto file = begin();
   ASSERT_TRUE(await(file->append("text")));
   ASSERT_EQ(prctl(PR_SET_DUMPABLE, 0), 0);
@@ -129,6 +131,34 @@ TEST_F(UploadFilesTest, AFullDiskLeavesNothingBehindAndHeals) {
   EXPECT_EQ(umount2(root_.c_str(), MNT_DETACH), 0);
 }
 
+TEST_F(UploadFilesTest, TheLastOfTheDiskIsNotForUploads) {
+  UploadFiles modest(root_, disk_, 1);
+  EXPECT_TRUE(await(modest.begin()));
+  UploadFiles greedy(root_, disk_, std::numeric_limits<std::int64_t>::max());
+  const auto refused = await(greedy.begin());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Errc::unavailable);
+  EXPECT_EQ(refused.error().code, "disk_low");
+  EXPECT_GT(refused.error().retry_after.count(), 0);
+}
+
+TEST_F(UploadFilesTest, AnUploadEndsWhenTheDiskComesToItsFloorMeanwhile) {
+  if (mount("none", root_.c_str(), "tmpfs", 0, "size=2m") != 0) {
+    GTEST_SKIP() << "no file system can be mounted here";
+  }
+  {
+    UploadFiles files(root_, disk_, 1'000'000);
+    auto file = std::move(*await(files.begin()));
+    EXPECT_TRUE(await(file->append(std::string(1'500'000, 'x'))));
+    const auto refused = await(file->append("more"));
+    EXPECT_EQ(refused ? "" : refused.error().code, "disk_low");
+    EXPECT_FALSE(await(file->keep(sha256("token"))));
+  }
+  finish();
+  EXPECT_TRUE(names().empty());
+  EXPECT_EQ(umount2(root_.c_str(), MNT_DETACH), 0);
+}
+
 TEST_F(UploadFilesTest, WhereFilesNeedANameTheyHaveOneThatGoes) {
   ASSERT_TRUE(names().empty());
   const auto open_uploads = [this] {
@@ -137,10 +167,10 @@ TEST_F(UploadFilesTest, WhereFilesNeedANameTheyHaveOneThatGoes) {
   {
     auto named = begin_named(open_uploads());
     ASSERT_TRUE(named);
-    IncomingFile kept(std::move(*named), disk_);
+    IncomingFile kept(std::move(*named), Lane(), disk_);
     auto second = begin_named(open_uploads());
     ASSERT_TRUE(second);
-    const IncomingFile dropped(std::move(*second), disk_);
+    const IncomingFile dropped(std::move(*second), Lane(), disk_);
     EXPECT_EQ(names().size(), 2u);
     for (const std::string& name : names()) EXPECT_TRUE(name.starts_with(".arriving-")) << name;
     ASSERT_TRUE(await(kept.append("text")));

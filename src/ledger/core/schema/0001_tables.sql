@@ -24,8 +24,8 @@ CREATE TABLE tokens (
   last_used_at BIGINT
 );
 
--- From agent_session_id to mcp_servers: what has to be applied again when the agent is
--- started anew; cwd is not used. The process mark (pid, start time, boot id) tells a leftover agent from a
+-- From agent_session_id to mcp_servers: what has to be applied when the agent is
+-- started again; cwd is not used. The process mark (pid, start time, boot id) tells a leftover agent from a
 -- stranger with the same pid.
 CREATE TABLE sessions (
   session_id TEXT NOT NULL PRIMARY KEY,

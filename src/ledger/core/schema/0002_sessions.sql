@@ -1,5 +1,5 @@
 -- What sessions need: the lists of the audit by time, and how much journal a session has,
--- so that nobody has to add up a million rows to know it.
+-- so that no query has to add up a million rows to know it.
 
 ALTER TABLE sessions ADD COLUMN journal_bytes BIGINT NOT NULL DEFAULT 0;
 

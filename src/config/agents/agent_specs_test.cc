@@ -1,4 +1,4 @@
-#include "config/agent_specs.h"
+#include "config/agents/agent_specs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -116,6 +116,48 @@ TEST(AgentSpecs, ClaudeIsGivenWhatItsProgramsRead) {
   EXPECT_EQ(spec_of(specs, "mine").one_shot_protocol, OneShotProtocol::none);
   EXPECT_FALSE(spec_of(specs, "codex").takes_claude_options);
   EXPECT_THAT(spec_of(specs, "codex").env, Not(Contains("ANTHROPIC_API_KEY")));
+}
+
+std::vector<PermissionMode> modes_of(const AgentSpec& spec) {
+  std::vector<PermissionMode> modes;
+  for (const auto& [mode, switches] : spec.modes) modes.push_back(mode);
+  return modes;
+}
+
+TEST(AgentSpecs, TheBuiltInOnesAreHeldToAllModes) {
+  const auto specs = agent_specs(config(), finder({}), "/opt/clawdforge");
+  for (const AgentSpec& spec : specs) {
+    EXPECT_THAT(modes_of(spec), ElementsAre(PermissionMode::deny_all, PermissionMode::approve_reads,
+                                            PermissionMode::ask, PermissionMode::approve_all))
+        << spec.name;
+  }
+  EXPECT_EQ(spec_of(specs, "codex").modes.at(PermissionMode::approve_reads).agent_mode,
+            "read-only");
+  const ModeSwitches gemini = spec_of(specs, "gemini").modes.at(PermissionMode::deny_all);
+  EXPECT_THAT(gemini.arguments, ElementsAre("--admin-policy", "{temp_dir}/clawdforge-policy.toml"));
+  EXPECT_THAT(gemini.files, Contains(Pair("clawdforge-policy.toml", HasSubstr("deny"))));
+  EXPECT_THAT(spec_of(specs, "opencode").modes.at(PermissionMode::ask).env,
+              Contains(Pair("OPENCODE_PERMISSION", HasSubstr(R"("bash":"ask")"))));
+}
+
+TEST(AgentSpecs, AnUnknownAgentIsHeldOnlyToWhatItsTableSays) {
+  Config given = config();
+  given.agents["mine"].command = {"kimi"};
+  given.agents["told"].command = {"kimi"};
+  given.agents["told"].permission_modes.emplace();
+  (*given.agents["told"].permission_modes)[PermissionMode::ask] = {};
+  given.agents["adapter"].command = {"/opt/claude-agent-acp"};
+  for (const char* name : {"codex", "through"}) {
+    given.agents[name].protocol = AgentProtocol::acpx;
+    given.agents[name].command = {name == std::string("codex") ? "codex" : "claude"};
+  }
+  const auto specs = agent_specs(given, finder({}), "/opt/clawdforge");
+  EXPECT_THAT(modes_of(spec_of(specs, "mine")), ElementsAre(PermissionMode::approve_all));
+  EXPECT_THAT(modes_of(spec_of(specs, "told")), ElementsAre(PermissionMode::ask));
+  EXPECT_EQ(modes_of(spec_of(specs, "adapter")).size(), 4U);
+  EXPECT_THAT(modes_of(spec_of(specs, "codex")), ElementsAre(PermissionMode::approve_all));
+  EXPECT_THAT(modes_of(spec_of(specs, "through")),
+              ElementsAre(PermissionMode::approve_reads, PermissionMode::approve_all));
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/limits/byte_budget.h"
+#include "model/agent.h"
 #include "transcript/event_collector.h"
-#include "transcript/turn_outcome.h"
 
 namespace clawdforge {
 
@@ -15,8 +16,11 @@ struct TurnRequest {
   std::string prompt;
   std::vector<std::string> files;  // tokens
   std::chrono::seconds timeout{};
+  // What the app may have at most, which may be less than its session was made with.
+  PermissionMode permission_mode_max = PermissionMode::approve_all;
   std::chrono::steady_clock::time_point received;  // what the timeout counts from
-  std::shared_ptr<EventCollector> events;  // gathers them for the answer; none: nobody waits
+  std::shared_ptr<EventCollector> events;  // gathers them for the answer; none: no caller waits
+  ByteHold memory;                         // for what is gathered; by default without a limit
 };
 
 }  // namespace clawdforge

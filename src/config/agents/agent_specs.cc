@@ -1,4 +1,4 @@
-#include "config/agent_specs.h"
+#include "config/agents/agent_specs.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,91 @@
 namespace clawdforge {
 namespace {
 
+using Modes = std::map<PermissionMode, ModeSwitches>;
+using enum PermissionMode;
+
+// Of an agent that asks us before it uses any tool.
+const Modes kAsksAlways = {{deny_all, {}}, {approve_reads, {}}, {ask, {}}, {approve_all, {}}};
+// Of an agent of which nothing is known.
+const Modes kUnknownModes = {{approve_all, {}}};
+// acpx answers by itself, so it cannot wait for an answer of ours; and what Claude reads without a
+// question it cannot deny.
+const Modes kClaudeAcpxModes = {{approve_reads, {}}, {approve_all, {}}};
+
+// `claude -p` denies what it would have to ask for. Its own rules let it read in its directory.
+const std::map<PermissionMode, std::vector<std::string>> kClaudePrintModes = {
+    {deny_all,
+     {"--permission-mode", "dontAsk", "--settings",
+      R"({"permissions":{"ask":["Bash","Read","Edit","Write"]}})"}},
+    {approve_reads, {"--permission-mode", "manual"}},
+    // Not bypassPermissions, which it refuses to root.
+    {approve_all,
+     {"--allowedTools",
+      "Bash,Read,Edit,Write,NotebookEdit,WebFetch,WebSearch,Glob,Grep,Task,Skill"}},
+};
+
+// Codex has a sandbox of its own, which the kernel holds. In `read-only` its commands read, and
+// neither write nor reach the network; it asks for all that leaves the sandbox. For deny_all it has
+// no commands either.
+const Modes kCodexModes = {
+    {deny_all,
+     {.env = {{"CODEX_CONFIG",
+               R"({"features":{"shell_tool":false,"unified_exec":false,"view_image":false,)"
+               R"("multi_agent":false},"web_search":"disabled"})"}},
+      .arguments = {},
+      .agent_mode = "read-only",
+      .files = {}}},
+    {approve_reads, {.env = {}, .arguments = {}, .agent_mode = "read-only", .files = {}}},
+    {ask, {.env = {}, .arguments = {}, .agent_mode = "read-only", .files = {}}},
+    {approve_all, {.env = {}, .arguments = {}, .agent_mode = "agent-full-access", .files = {}}},
+};
+
+// Rules of the administrator win over what the owner has allowed Gemini for good.
+ModeSwitches gemini_rules(const std::string& rules) {
+  const std::string name = "clawdforge-policy.toml";
+  return {.env = {},
+          .arguments = {"--admin-policy", fmt::format("{}/{}", kTempDirMark, name)},
+          .agent_mode = {},
+          .files = {{name, rules}}};
+}
+
+Modes gemini_modes() {
+  const auto rule = [](std::string_view tools, std::string_view decision, int priority) {
+    return fmt::format("[[rule]]\ntoolName = {}\ndecision = \"{}\"\npriority = {}\n", tools,
+                       decision, priority);
+  };
+  constexpr std::string_view kReading =
+      R"(["glob", "grep_search", "list_directory", "read_file", "read_many_files"])";
+  return {{deny_all, gemini_rules(rule("\"*\"", "deny", 900))},
+          {approve_reads, gemini_rules(rule(kReading, "allow", 901) + rule("\"*\"", "deny", 900))},
+          {ask, gemini_rules(rule("\"*\"", "ask_user", 900))},
+          {approve_all, {}}};
+}
+
+// Each tool by its name: the owner's rule for a tool would win over ours for all tools. What
+// opencode finds in the session's directory must not change its rules, so that is not read.
+ModeSwitches opencode_rules(std::string_view reading, std::string_view acting) {
+  std::string rules = fmt::format(R"({{"*":"{}")", acting);
+  for (const std::string_view tool : {"read", "glob", "grep", "list", "external_directory"}) {
+    rules += fmt::format(R"(,"{}":"{}")", tool, reading);
+  }
+  for (const std::string_view tool : {"bash", "edit", "task", "webfetch", "websearch", "codesearch",
+                                      "lsp", "skill", "question", "doom_loop"}) {
+    rules += fmt::format(R"(,"{}":"{}")", tool, acting);
+  }
+  ModeSwitches switches;
+  switches.env["OPENCODE_PERMISSION"] = rules + "}";
+  if (acting != "allow") switches.env["OPENCODE_DISABLE_PROJECT_CONFIG"] = "1";
+  return switches;
+}
+
+Modes opencode_modes() {
+  return {{deny_all, opencode_rules("deny", "deny")},
+          {approve_reads, opencode_rules("allow", "deny")},
+          {ask, opencode_rules("ask", "ask")},
+          {approve_all, opencode_rules("allow", "allow")}};
+}
+
 // It is in our own program, and understands what Claude's command line does.
 AgentSpec demo(const std::string& own_program) {
   AgentSpec spec;
@@ -19,6 +104,8 @@ AgentSpec demo(const std::string& own_program) {
   spec.command = {own_program, "demo-agent", "--acp"};
   spec.one_shot_protocol = OneShotProtocol::claude_print;
   spec.one_shot_command = {own_program, "demo-agent"};
+  spec.modes = kAsksAlways;
+  spec.one_shot_modes = kClaudePrintModes;
   spec.takes_system_prompt = true;
   spec.version = kVersion;
   return spec;
@@ -30,6 +117,7 @@ AgentSpec claude(const Config& config) {
   spec.command = {"claude-agent-acp"};
   spec.one_shot_protocol = OneShotProtocol::claude_print;
   spec.one_shot_command = {config.claude_bin};
+  spec.one_shot_modes = kClaudePrintModes;
   spec.install_hint =
       "The agent claude is not installed: install its adapter with "
       "`npm install -g @agentclientprotocol/claude-agent-acp`.";
@@ -90,14 +178,19 @@ void make_claude(AgentSpec& spec) {
   spec.temp_dir_env = {"CLAUDE_CODE_TMPDIR"};
   spec.takes_claude_options = true;
   spec.takes_system_prompt = true;
+  if (spec.modes.empty()) {
+    spec.modes = spec.protocol == AgentProtocol::acpx ? kClaudeAcpxModes : kAsksAlways;
+  }
 }
 
 struct Known {
   const char* name;
   std::vector<std::string> command;
   const char* package;  // for npm
-  const char* login;    // how somebody logs in
+  const char* login;    // how the owner logs in
   std::vector<std::string> env;
+  Modes modes;
+  bool takes_title = false;
 };
 
 const std::vector<Known>& known_agents() {
@@ -106,18 +199,24 @@ const std::vector<Known>& known_agents() {
        {"codex-acp"},
        "@agentclientprotocol/codex-acp",
        "run `codex login`",
-       {"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"}},
+       {"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"},
+       kCodexModes,
+       true},
       {"gemini",
        {"gemini", "--acp"},
        "@google/gemini-cli",
        "run `gemini` and choose how to log in",
        {"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
-        "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_APPLICATION_CREDENTIALS"}},
+        "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_APPLICATION_CREDENTIALS"},
+       gemini_modes(),
+       false},
       {"opencode",
        {"opencode", "acp"},
        "opencode-ai",
        "run `opencode auth login`",
-       {"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"}},
+       {"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"},
+       opencode_modes(),
+       false},
   };
   return kKnown;
 }
@@ -127,6 +226,8 @@ AgentSpec from_known(const Known& known) {
   spec.name = known.name;
   spec.command = known.command;
   spec.env = known.env;
+  spec.modes = known.modes;
+  spec.takes_title = known.takes_title;
   spec.env.insert(spec.env.end(), kNetwork.begin(), kNetwork.end());
   spec.install_hint =
       fmt::format("The agent {} is not installed: install it with `npm install -g {}`.", known.name,
@@ -157,6 +258,9 @@ AgentSpec from_table(const std::string& name, const AgentTable& table, AgentSpec
     spec.protocol = table.protocol;
     spec.command = table.command;
   }
+  // acpx starts the agent by itself, and does not pass our switches on.
+  if (spec.protocol == AgentProtocol::acpx) spec.modes.clear();
+  if (table.permission_modes) spec.modes = *table.permission_modes;
   spec.env.insert(spec.env.end(), table.env.begin(), table.env.end());
   spec.set_env = table.set_env;
   spec.permission_mode = table.permission_mode;
@@ -190,6 +294,7 @@ std::vector<AgentSpec> agent_specs(const Config& config, const ProgramFinder& fi
   for (auto& [name, spec] : by_name) {
     // Not the demo agent, whatever our own program is called.
     if (name != "demo" && is_claude(spec)) make_claude(spec);
+    if (spec.modes.empty()) spec.modes = kUnknownModes;
     spec.applies_owner_settings = config.claude_owner_settings;
     specs.push_back(std::move(spec));
   }

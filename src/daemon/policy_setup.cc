@@ -1,0 +1,45 @@
+#include "daemon/policy_setup.h"
+
+#include <utility>
+
+namespace clawdforge {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+McpServer server_of(const McpServerTable& table, const Variables& environment) {
+  McpServer server;
+  if (!table.command.empty()) {
+    server.command = table.command.front();
+    server.args.assign(table.command.begin() + 1, table.command.end());
+  }
+  server.url = table.url;
+  server.type = table.type;
+  server.env = table.set_env;
+  server.headers = table.headers;
+  for (const std::string& name : table.env) {
+    const auto found = environment.find(name);
+    if (found != environment.end()) server.env.insert_or_assign(name, found->second);
+  }
+  for (const auto& [header, name] : table.headers_env) {
+    const auto found = environment.find(name);
+    if (found != environment.end()) server.headers.insert_or_assign(header, found->second);
+  }
+  return server;
+}
+
+}  // namespace
+
+Policies policies_of(const Config& config, const Variables& environment) {
+  Policies::ByAgent by_agent;
+  for (const auto& [name, table] : config.agents) {
+    if (table.policy != Policy{}) by_agent.emplace(name, table.policy);
+  }
+  McpServers servers;
+  for (const auto& [name, table] : config.mcp_servers) {
+    servers.emplace(name, server_of(table, environment));
+  }
+  return Policies(config.defaults, std::move(by_agent), std::move(servers));
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,16 @@
+// What apps may ask for, from the configuration. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "config/config.h"
+#include "quota/policies.h"
+
+namespace clawdforge {
+
+// `environment` is ours: the owner's MCP servers get values from it by name. A variable that is
+// not set is left out.
+Policies policies_of(const Config& config, const std::map<std::string, std::string>& environment);
+
+}  // namespace clawdforge

@@ -1,0 +1,124 @@
+#include "model/policy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/policy_fields.h"
+
+namespace clawdforge {
+namespace {
+
+constexpr std::array<std::string_view, 4> kMcpNames = {"none", "named", "http", "any"};
+
+std::unexpected<Failure> mcp_not_allowed(std::string sentence) {
+  return fail(Errc::forbidden, "mcp_not_allowed", std::move(sentence));
+}
+
+}  // namespace
+
+std::string_view name_of(McpAccess access) {
+  return kMcpNames.at(static_cast<std::size_t>(access));
+}
+
+std::optional<McpAccess> mcp_access_from(std::string_view name) {
+  const auto found = std::ranges::find(kMcpNames, name);
+  if (found == kMcpNames.end()) return std::nullopt;
+  return static_cast<McpAccess>(found - kMcpNames.begin());
+}
+
+Policy effective_policy(const Policy& gateway, const Policy& agent, const Policy& token) {
+  Policy policy = gateway;
+  narrow(policy, token);
+  const bool is_mcp_given = policy.mcp.has_value();
+  narrow(policy, agent);
+  if (!is_mcp_given) policy.mcp.reset();
+  return policy;
+}
+
+bool allows_agent(const Policy& policy, std::string_view agent) {
+  return !policy.agents || std::ranges::find(*policy.agents, agent) != policy.agents->end();
+}
+
+Result<void> check_agent(const Policy& policy, std::string_view agent) {
+  if (!policy.agents || allows_agent(policy, agent)) return {};
+  return fail(Errc::forbidden, "agent_not_allowed",
+              policy.agents->empty()
+                  ? "This app may not use any agent."
+                  : fmt::format("This app may not use this agent; it may use: {}.",
+                                fmt::join(*policy.agents, ", ")));
+}
+
+bool matches_model(std::string_view model, std::string_view pattern) {
+  if (pattern.ends_with('*')) return model.starts_with(pattern.substr(0, pattern.size() - 1));
+  return model == pattern;
+}
+
+Result<void> check_model(const Policy& policy, std::string_view model) {
+  if (!policy.models) return {};
+  const auto is_allowed = [model](std::string_view pattern) {
+    // Of a default whose name is not known only "*" can be said to match it.
+    return model.empty() ? pattern == "*" : matches_model(model, pattern);
+  };
+  if (std::ranges::any_of(*policy.models, is_allowed)) return {};
+  if (policy.models->empty()) {
+    return fail(Errc::forbidden, "model_not_allowed",
+                "This app may not use any model of this agent.");
+  }
+  return fail(Errc::forbidden, "model_not_allowed",
+              fmt::format("This app may not use {}; name one in \"model\" that it may use: {}.",
+                          model.empty() ? "the agent's default model" : "this model",
+                          fmt::join(*policy.models, ", ")));
+}
+
+PermissionMode permission_mode_max(const Policy& policy) {
+  return policy.permission_mode_max.value_or(PermissionMode::approve_all);
+}
+
+Result<PermissionMode> permitted_mode(const Policy& policy, std::optional<PermissionMode> asked,
+                                      PermissionMode otherwise) {
+  const PermissionMode limit = permission_mode_max(policy);
+  if (!asked) return exceeds(otherwise, limit) ? limit : otherwise;
+  if (!exceeds(*asked, limit)) return *asked;
+  return fail(Errc::forbidden, "permission_mode_not_allowed",
+              fmt::format("This app may not use the permission mode {}; it may use at most "
+                          "{}.",
+                          name_of(*asked), name_of(limit)));
+}
+
+McpAccess mcp_access(const Policy& policy) { return policy.mcp.value_or(McpAccess::none); }
+
+Result<void> check_mcp_named(const Policy& policy) {
+  if (mcp_access(policy) >= McpAccess::named) return {};
+  return mcp_not_allowed("This app may not use MCP servers.");
+}
+
+Result<void> check_mcp_url(const Policy& policy, std::string_view url) {
+  if (mcp_access(policy) == McpAccess::any) return {};
+  if (mcp_access(policy) < McpAccess::http) {
+    return mcp_not_allowed("This app may not bring the address of an MCP server.");
+  }
+  const auto address = WebAddress::parse(url);
+  if (!address) {
+    return mcp_not_allowed(
+        fmt::format("The address of an MCP server is not one that can be checked: {}.",
+                    address.error().message));
+  }
+  const bool is_listed =
+      policy.mcp_urls && std::ranges::any_of(*policy.mcp_urls, [&](const auto& at) {
+        return is_within(*address, at);
+      });
+  if (is_listed) return {};
+  return mcp_not_allowed("This app may not use an MCP server at this address.");
+}
+
+Result<void> check_mcp_command(const Policy& policy) {
+  if (mcp_access(policy) == McpAccess::any) return {};
+  return mcp_not_allowed(
+      "This app may not bring the command line of an MCP server; the owner has to allow it with "
+      "mcp \"any\".");
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,70 @@
+// A policy says what an app may ask for. The gateway's configuration, an agent's table and an
+// app's token each have one; the strictest of them wins. Plain records and pure functions.
+//
+// A new field is a member here, and a row of the table in model/policy_fields.cc: reading,
+// showing, storing and combining go by that table.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/agent.h"
+#include "model/web_address.h"
+
+namespace clawdforge {
+
+// Which MCP servers, from none at all to whatever the app likes. Each allows what the one before
+// it does. `any` includes command lines, so it lets the app run commands as the gateway's user.
+enum class McpAccess { none, named, http, any };
+
+std::string_view name_of(McpAccess access);
+std::optional<McpAccess> mcp_access_from(std::string_view name);
+
+// One policy. A field that is not set says nothing: another policy may.
+struct Policy {
+  std::optional<std::vector<std::string>> agents;
+  std::optional<std::vector<std::string>> models;  // a name may end in '*'
+  std::optional<PermissionMode> permission_mode_max;
+  std::optional<McpAccess> mcp;
+  std::optional<std::vector<WebAddress>> mcp_urls;  // prefixes, for McpAccess::http
+
+  bool operator==(const Policy&) const = default;
+};
+
+// The strictest of the three, and never looser than any of them. What a field means that none of
+// them sets: agents and models: all; permission_mode_max: approve_all; mcp: none; mcp_urls: none.
+// An agent's policy only narrows: it cannot give MCP servers that neither the token nor the
+// gateway gives.
+Policy effective_policy(const Policy& gateway, const Policy& agent, const Policy& token);
+
+// What an effective policy says to one thing that is asked for.
+
+bool allows_agent(const Policy& policy, std::string_view agent);
+// Errc::forbidden "agent_not_allowed".
+Result<void> check_agent(const Policy& policy, std::string_view agent);
+
+// Errc::forbidden "model_not_allowed". An empty name is the agent's own default, which is not
+// known here: it is allowed only where every model is.
+Result<void> check_model(const Policy& policy, std::string_view model);
+
+PermissionMode permission_mode_max(const Policy& policy);
+// The mode that work is done in. What the caller asks for by itself is refused over the limit,
+// Errc::forbidden "permission_mode_not_allowed"; `otherwise`, which it did not choose, is lowered.
+Result<PermissionMode> permitted_mode(const Policy& policy, std::optional<PermissionMode> asked,
+                                      PermissionMode otherwise);
+
+McpAccess mcp_access(const Policy& policy);
+// An MCP server at this address. Errc::forbidden "mcp_not_allowed", as the next ones.
+Result<void> check_mcp_url(const Policy& policy, std::string_view url);
+// An MCP server that is a command line of the caller's.
+Result<void> check_mcp_command(const Policy& policy);
+// An MCP server of the owner's, by its name.
+Result<void> check_mcp_named(const Policy& policy);
+
+// Whether the name of a model is the pattern, or begins with what stands before its '*'.
+bool matches_model(std::string_view model, std::string_view pattern);
+
+}  // namespace clawdforge

@@ -1,0 +1,226 @@
+#include "model/policy_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <utility>
+
+namespace clawdforge {
+namespace json = boost::json;
+namespace {
+
+std::string_view text_in(const json::value& value) {
+  const json::string& text = value.get_string();
+  return {text.data(), text.size()};
+}
+
+// Calls `take` with each string of the list, until it says false. False: something is wrong.
+template <class Take>
+bool each_text(const json::value& value, Take take) {
+  const json::array* const list = value.if_array();
+  return list != nullptr && !list->empty() && list->size() <= kPolicyListMax &&
+         std::ranges::all_of(*list, [&](const json::value& item) {
+           return item.is_string() && take(text_in(item));
+         });
+}
+
+template <class T>
+bool holds(const std::vector<T>& list, const auto& entry) {
+  return std::ranges::find(list, entry) != list.end();
+}
+
+bool is_policy_name(std::string_view text) {
+  return !text.empty() && text.size() <= kPolicyNameBytesMax &&
+         std::ranges::all_of(text,
+                             [](unsigned char c) { return c >= 0x20 && c < 0x7F && c != ','; });
+}
+
+// A star stands at the end or nowhere.
+bool is_model_pattern(std::string_view text) {
+  return is_policy_name(text) && !text.substr(0, text.size() - 1).contains('*');
+}
+
+template <auto Member>
+std::string set_names(Policy& policy, const json::value& value, bool (*is_good)(std::string_view),
+                      std::string_view what) {
+  policy.*Member = std::nullopt;
+  if (value.is_null()) return {};
+  std::vector<std::string> names;
+  const bool is_list = each_text(value, [&](std::string_view name) {
+    if (!is_good(name)) return false;
+    if (!holds(names, name)) names.emplace_back(name);
+    return true;
+  });
+  if (!is_list) {
+    return fmt::format("must be a list of 1 to {} {}", kPolicyListMax, what);
+  }
+  policy.*Member = std::move(names);
+  return {};
+}
+
+std::string set_agents(Policy& policy, const json::value& value) {
+  return set_names<&Policy::agents>(policy, value, is_policy_name, "names of agents");
+}
+
+std::string set_models(Policy& policy, const json::value& value) {
+  return set_names<&Policy::models>(policy, value, is_model_pattern,
+                                    "names of models, each with or without a * at its end");
+}
+
+template <auto Member>
+std::string set_choice(Policy& policy, const json::value& value, auto from,
+                       std::string_view allowed) {
+  policy.*Member = std::nullopt;
+  if (value.is_null()) return {};
+  if (value.is_string()) policy.*Member = from(text_in(value));
+  return policy.*Member ? "" : fmt::format("must be {}", allowed);
+}
+
+std::string set_mode_max(Policy& policy, const json::value& value) {
+  return set_choice<&Policy::permission_mode_max>(policy, value, permission_mode_from,
+                                                  "deny_all, approve_reads, ask or approve_all");
+}
+
+std::string set_mcp(Policy& policy, const json::value& value) {
+  return set_choice<&Policy::mcp>(policy, value, mcp_access_from, "none, named, http or any");
+}
+
+std::string set_mcp_urls(Policy& policy, const json::value& value) {
+  policy.mcp_urls = std::nullopt;
+  if (value.is_null()) return {};
+  std::vector<WebAddress> prefixes;
+  std::string wrong = fmt::format(
+      "must be a list of 1 to {} addresses that begin with http:// or https://", kPolicyListMax);
+  const bool is_list = each_text(value, [&](std::string_view text) {
+    auto prefix = WebAddress::parse(text);
+    if (!prefix) wrong = "has an address that cannot be used: " + prefix.error().message;
+    if (prefix && !prefix->query.empty()) wrong = "must not have a question mark in an address";
+    if (!prefix || !prefix->query.empty()) return false;
+    if (!holds(prefixes, *prefix)) prefixes.push_back(std::move(*prefix));
+    return true;
+  });
+  if (!is_list) return wrong;
+  policy.mcp_urls = std::move(prefixes);
+  return {};
+}
+
+template <auto Member>
+json::value show_names(const Policy& policy) {
+  const auto& names = policy.*Member;
+  if (!names) return nullptr;
+  return json::array(names->begin(), names->end());
+}
+
+template <auto Member>
+json::value show_choice(const Policy& policy) {
+  const auto& choice = policy.*Member;
+  if (!choice) return nullptr;
+  const std::string_view name = name_of(*choice);
+  return json::string(name.data(), name.size());
+}
+
+json::value show_mcp_urls(const Policy& policy) {
+  if (!policy.mcp_urls) return nullptr;
+  json::array list;
+  for (const WebAddress& prefix : *policy.mcp_urls) list.emplace_back(prefix.text());
+  return list;
+}
+
+// What both lists allow. `covers(a, b)`: a allows all that b does. Two entries of which neither
+// covers the other allow nothing in common: they are exact, or prefixes.
+template <class T, class Covers>
+void narrow_list(std::optional<std::vector<T>>& list, const std::optional<std::vector<T>>& by,
+                 Covers covers) {
+  if (!by) return;
+  if (!list) {
+    list = by;
+    return;
+  }
+  std::vector<T> common;
+  const auto add = [&](const T& entry) {
+    if (!holds(common, entry)) common.push_back(entry);
+  };
+  for (const T& ours : *list) {
+    for (const T& theirs : *by) {
+      if (covers(theirs, ours)) {
+        add(ours);
+      } else if (covers(ours, theirs)) {
+        add(theirs);
+      }
+    }
+  }
+  list = std::move(common);
+}
+
+template <auto Member>
+void narrow_choice(Policy& policy, const Policy& by) {
+  const auto& limit = by.*Member;
+  if (!limit) return;
+  policy.*Member = std::min((policy.*Member).value_or(*limit), *limit);
+}
+
+void narrow_agents(Policy& policy, const Policy& by) {
+  narrow_list(policy.agents, by.agents, std::equal_to<>());
+}
+
+// A pattern covers another one if it matches the other's text, star and all.
+void narrow_models(Policy& policy, const Policy& by) {
+  narrow_list(policy.models, by.models,
+              [](std::string_view a, std::string_view b) { return matches_model(b, a); });
+}
+
+void narrow_mcp_urls(Policy& policy, const Policy& by) {
+  narrow_list(policy.mcp_urls, by.mcp_urls,
+              [](const WebAddress& a, const WebAddress& b) { return is_within(b, a); });
+}
+
+constexpr PolicyField kPolicyFields[] = {
+    {"agents", set_agents, show_names<&Policy::agents>, narrow_agents},
+    {"models", set_models, show_names<&Policy::models>, narrow_models},
+    {"permission_mode_max", set_mode_max, show_choice<&Policy::permission_mode_max>,
+     narrow_choice<&Policy::permission_mode_max>},
+    {"mcp", set_mcp, show_choice<&Policy::mcp>, narrow_choice<&Policy::mcp>},
+    {"mcp_urls", set_mcp_urls, show_mcp_urls, narrow_mcp_urls},
+};
+
+}  // namespace
+
+std::span<const PolicyField> policy_fields() { return kPolicyFields; }
+
+const PolicyField* find_policy_field(std::string_view name) {
+  const auto* const found = std::ranges::find(kPolicyFields, name, &PolicyField::name);
+  return found == std::end(kPolicyFields) ? nullptr : found;
+}
+
+void narrow(Policy& policy, const Policy& by) {
+  for (const PolicyField& field : kPolicyFields) field.narrow(policy, by);
+}
+
+std::string policy_text(const Policy& policy) {
+  json::object object;
+  for (const PolicyField& field : kPolicyFields) {
+    json::value value = field.show(policy);
+    if (!value.is_null()) object.emplace(field.name, std::move(value));
+  }
+  return json::serialize(object);
+}
+
+std::expected<Policy, std::string> policy_from(std::string_view text) {
+  boost::system::error_code error;
+  const json::value parsed = json::parse({text.data(), text.size()}, error);
+  const json::object* const object = error ? nullptr : parsed.if_object();
+  if (object == nullptr) return std::unexpected("policy is not a JSON object");
+  Policy policy;
+  for (const auto& [key, value] : *object) {
+    const std::string_view name(key.data(), key.size());
+    const PolicyField* const field = find_policy_field(name);
+    if (field == nullptr) return std::unexpected("policy has a field that is not known");
+    if (const std::string wrong = field->set(policy, value); !wrong.empty()) {
+      return std::unexpected(fmt::format("{} of the policy {}", name, wrong));
+    }
+  }
+  return policy;
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,39 @@
+// The one table of the fields of a policy: what each is called, and how it is read, shown and
+// combined. The API, the ledger, the configuration file and effective_policy() go through it.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/policy.h"
+
+namespace clawdforge {
+
+inline constexpr std::size_t kPolicyListMax = 64;        // entries of one list
+inline constexpr std::size_t kPolicyNameBytesMax = 200;  // of one of them
+
+struct PolicyField {
+  std::string_view name;
+  // Null takes it back. The end of a sentence that says what is wrong ("must be ..."); empty:
+  // taken.
+  std::string (*set)(Policy& policy, const boost::json::value& value);
+  // The value as JSON; null where it is not set.
+  boost::json::value (*show)(const Policy& policy);
+  // Makes it the strictest of both.
+  void (*narrow)(Policy& policy, const Policy& by);
+};
+
+std::span<const PolicyField> policy_fields();
+const PolicyField* find_policy_field(std::string_view name);
+
+// All fields of `policy` become the strictest of both.
+void narrow(Policy& policy, const Policy& by);
+
+// The fields that are set, as a JSON object; and back. The error names what is wrong; a field
+// that is not known is one: to leave it out would allow more than was meant.
+std::string policy_text(const Policy& policy);
+std::expected<Policy, std::string> policy_from(std::string_view text);
+
+}  // namespace clawdforge
