@@ -445,7 +445,7 @@ def undocumented_errors(root):
 
 
 def undocumented_limits(root):
-    page = root / "docs" / "operations.md"
+    page = root / "docs" / "limits.md"
     text = page.read_text() if page.exists() else ""
     found = []
     for path in sources(root):
@@ -453,7 +453,7 @@ def undocumented_limits(root):
             continue
         for name in re.findall(r"\b(k[A-Z]\w*Max)\s*(?:=|\{)", path.read_text()):
             if not re.search(rf"\b{name}\b", text):
-                found.append(f"docs/operations.md: {name} of {path.relative_to(root)} is not there")
+                found.append(f"docs/limits.md: {name} of {path.relative_to(root)} is not there")
     return found
 
 

@@ -78,7 +78,8 @@ def local(*lines):
 GOOD = {
     "docs/architecture.md": ARCHITECTURE,
     "docs/openapi.yaml": OPENAPI,
-    "docs/operations.md": "# Operations\n\n`CLAWDFORGE_MAX_RUNS`; a name has at most `kNameMax`.\n",
+    "docs/operations.md": "# Operations\n\n`CLAWDFORGE_MAX_RUNS`.\n",
+    "docs/limits.md": "# Limits\n\nA name has at most `kNameMax`.\n",
     "docs/glossary.md": "# Glossary\n\n| retired | say instead |\n| --- | --- |\n"
                         "| `Door`, `sees off`, `anew` | gate |\n\nA Door.\n",
     "docs/adr/0001-door.md": "# A Door\n",
