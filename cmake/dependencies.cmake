@@ -7,5 +7,9 @@ find_package(OpenSSL 3 REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS json)
 find_package(SQLite3 3.40 REQUIRED)
 find_package(fmt 9 REQUIRED)
+# Debian has md4c only as a shared library; libedit, with what it needs, is linked statically: see
+# docs/adr/0040-libraries-of-the-chat.md.
+find_path(MD4C_INCLUDE md4c.h REQUIRED)
+find_library(MD4C_LIBRARY md4c REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)  # compiled in
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
