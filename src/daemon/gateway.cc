@@ -223,7 +223,7 @@ Endpoints Gateway::endpoints() {
   add_token_routes(all, apps_, sessions_, removals_);
   add_whoami_routes(all, policies_, catalog_.names());
   const Config& config = deps_.config;
-  add_run_routes(all, runs_, compute_,
+  add_run_routes(all, runs_, deps_.ledger.runs, compute_,
                  {config.default_model, config.default_timeout, config.max_timeout});
   add_file_routes(all, uploads_, apps_, static_cast<std::size_t>(config.file_bytes_max));
   add_session_routes(all, sessions_, apps_, quota_, memory_, compute_, deps_.ledger.sessions,

@@ -22,6 +22,9 @@ std::unexpected<Failure> never_started(RunStop reason) {
   if (reason == RunStop::caller_gone) {
     return fail(Errc::gone, "cancelled", "The caller hung up before the run started.");
   }
+  if (reason == RunStop::cancelled) {
+    return fail(Errc::gone, "cancelled", "The run was cancelled before it started.");
+  }
   if (reason == RunStop::revoked) return token_revoked();
   auto failed =
       fail_for_now(Errc::unavailable, "interrupted", "The gateway is shutting down.", kRestartWait);
@@ -64,8 +67,12 @@ void LiveRun::set_answer(Result<RunOutcome> outcome) {
 }
 
 Async<RunOutcome> LiveRun::answer() {
-  while (!is_answered_) co_await answered_.wait();
+  co_await answered();
   co_return std::move(answer_);
+}
+
+Task<void> LiveRun::answered() {
+  while (!is_answered_) co_await answered_.wait();
 }
 
 }  // namespace clawdforge

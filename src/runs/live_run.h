@@ -21,7 +21,7 @@
 namespace clawdforge {
 
 // Why a run has to end before its agent has answered.
-enum class RunStop { none, caller_gone, timed_out, revoked, shutdown };
+enum class RunStop { none, caller_gone, cancelled, timed_out, revoked, shutdown };
 
 // What the caller is told about a run that was stopped before an agent was asked.
 std::unexpected<Failure> never_started(RunStop reason);
@@ -46,6 +46,9 @@ class LiveRun : public std::enable_shared_from_this<LiveRun> {
   void set_answer(Result<RunOutcome> outcome);
   // Returns when there is an answer. Once.
   Async<RunOutcome> answer();
+  // Returns when there is one, without taking it.
+  Task<void> answered();
+  bool is_answered() const { return is_answered_; }
 
   const std::shared_ptr<const App> app;
   RunRequest request;

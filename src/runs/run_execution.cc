@@ -17,6 +17,7 @@ namespace {
 std::string_view state_of(RunStop stop) {
   switch (stop) {
     case RunStop::caller_gone:
+    case RunStop::cancelled:
     case RunStop::revoked:
       return "cancelled";
     case RunStop::shutdown:
@@ -31,6 +32,7 @@ std::string_view state_of(RunStop stop) {
 std::string_view stop_reason_of(RunStop stop) {
   switch (stop) {
     case RunStop::caller_gone:
+    case RunStop::cancelled:
     case RunStop::revoked:
       return "cancelled";
     case RunStop::timed_out:
@@ -44,10 +46,11 @@ std::string_view stop_reason_of(RunStop stop) {
 
 // What the caller is told about a run that was stopped after its agent was asked.
 Failure stopped_failure(RunStop stop, const RunRequest& request) {
-  if (stop == RunStop::caller_gone) {
+  if (stop == RunStop::caller_gone || stop == RunStop::cancelled) {
     return {.kind = Errc::gone,
             .code = "cancelled",
-            .message = "The caller hung up.",
+            .message = stop == RunStop::cancelled ? "The run was cancelled by its app."
+                                                  : "The caller hung up.",
             .cause = Cause::cancelled};
   }
   if (stop == RunStop::shutdown || stop == RunStop::revoked) return never_started(stop).error();

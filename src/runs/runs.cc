@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cassert>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "agent/core/agent_catalog.h"
 #include "base/async/hang_up_subscription.h"
+#include "ledger/rows/run_rows.h"
 #include "quota/agent_breaker.h"
 #include "quota/apps.h"
 #include "quota/policies.h"
@@ -39,6 +41,7 @@ Result<RunOutcome> refused(Failure failure) {
 
 Runs::Runs(Dependencies deps)
     : executor_(deps.executor),
+      rows_(deps.rows),
       catalog_(deps.catalog),
       permission_mode_(deps.permission_mode),
       quota_(deps.quota),
@@ -125,6 +128,22 @@ Task<void> Runs::work(std::shared_ptr<LiveRun> run) {
     co_await execution_->execute(run);
   }
   run->ticket.reset();
+}
+
+Async<bool> Runs::cancel(std::string app, std::string run_id) {
+  const auto found = std::ranges::find_if(live_, [&](const LiveRun* run) {
+    return !run->run_id.empty() && run->run_id == run_id && run->app->name == app;
+  });
+  const bool is_live = found != live_.end() && !(*found)->is_answered();
+  if (is_live) {
+    const std::shared_ptr<LiveRun> run = (*found)->shared_from_this();
+    run->stop(RunStop::cancelled);
+    co_await run->answered();
+  }
+  // The row decides: the agent may have answered before it was stopped.
+  const auto record = co_await rows_.find(std::move(app), std::move(run_id));
+  if (!record) co_return std::unexpected(record.error());
+  co_return is_live && record->end && record->end->state == "cancelled";
 }
 
 void Runs::end_app(std::string_view app) {

@@ -68,6 +68,10 @@ class Runs {
   // the run.
   Async<RunOutcome> execute(std::shared_ptr<const App> app, RunRequest request, HangUp* hang_up);
 
+  // Ends one of the app's own runs, and returns when that is settled. False: it has ended by
+  // itself, or before. Errc::not_found "run_not_found".
+  Async<bool> cancel(std::string app, std::string run_id);
+
   // Cancels all runs of an app, those that wait and those that run: their callers are told
   // "token_revoked".
   void end_app(std::string_view app);
@@ -83,6 +87,7 @@ class Runs {
   Task<void> work(std::shared_ptr<LiveRun> run);
 
   const IoExecutor executor_;
+  RunRows& rows_;
   const AgentCatalog& catalog_;
   const PermissionMode permission_mode_;
   Quota& quota_;

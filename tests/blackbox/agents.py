@@ -148,7 +148,8 @@ def assert_failure(answer, status, code, error=None):
     assert body["error"] and body["detail"] == body["error"]
     assert error is None or body["error"] == error
     assert isinstance(body["duration_ms"], int) and body["duration_ms"] >= 0
-    assert body["stop_reason"] == {"timeout": "timeout", "token_revoked": "cancelled"}.get(code, "error")
+    assert body["stop_reason"] == {"timeout": "timeout", "token_revoked": "cancelled",
+                                    "cancelled": "cancelled"}.get(code, "error")
     assert body["request_id"] == header_of(answer, "X-Request-Id")
     return body
 

@@ -90,7 +90,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
              run_dirs, clock, ids, metrics, "instance"});
   ComputeWorker compute(io.get_executor());
   ByteBudget memory({.bytes_max = 1024, .share_bytes_max = 1024}, metrics);
-  add_run_routes(endpoints, runs, compute, {});
+  add_run_routes(endpoints, runs, ledger->runs, compute, {});
   SessionDirs session_dirs(".", disk, log);
   AcpxRecords acpx_records(".", disk);
   Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, quota, policies, catalog,

@@ -8,7 +8,10 @@
 #include "api/core/failure_answer.h"
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
+#include "api/core/query.h"
 #include "api/native/prompt_fields.h"
+#include "api/shapes/audit_page.h"
+#include "api/shapes/run_state.h"
 #include "json/json_members.h"
 
 namespace clawdforge {
@@ -122,6 +125,31 @@ Task<Response> run(Runs* runs, ComputeWorker* compute, std::shared_ptr<const Run
   co_return success(*outcome, *parsed);
 }
 
+Task<Response> list_own(const RunRows* rows, Caller caller, Request* request) {
+  Query query(request->query);
+  AuditFilter filter = audit_filter_of(query);
+  if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
+  filter.app = caller.app->name;
+  const auto page = co_await rows->page(std::move(filter), Lane(caller.app->name));
+  if (!page) co_return problem(page.error(), request->id);
+  co_return run_list(*page, RunReader::app);
+}
+
+Task<Response> show_run(const RunRows* rows, Caller caller, Request* request) {
+  const auto record = co_await rows->find(caller.app->name, request->params.front());
+  if (!record) co_return problem(record.error(), request->id);
+  std::string body;
+  append_run_state(body, *record, RunReader::app);
+  co_return json_response(std::move(body));
+}
+
+Task<Response> cancel_run(Runs* runs, Caller caller, Request* request) {
+  const auto cancelled = co_await runs->cancel(caller.app->name, request->params.front());
+  if (!cancelled) co_return problem(cancelled.error(), request->id);
+  co_return json_response(*cancelled ? R"({"ok":true,"cancelled":true})"
+                                     : R"({"ok":true,"cancelled":false})");
+}
+
 }  // namespace
 
 Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
@@ -145,7 +173,7 @@ Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
   return parsed;
 }
 
-void add_run_routes(Endpoints& endpoints, Runs& runs, ComputeWorker& compute,
+void add_run_routes(Endpoints& endpoints, Runs& runs, const RunRows& rows, ComputeWorker& compute,
                     RunDefaults defaults) {
   auto kept = std::make_shared<const RunDefaults>(std::move(defaults));
   Runs* to = &runs;
@@ -154,6 +182,18 @@ void add_run_routes(Endpoints& endpoints, Runs& runs, ComputeWorker& compute,
                          return run(to, worker, kept, std::move(caller), request);
                        },
                        true});
+  endpoints.push_back(
+      {"GET", "/runs", Permit::app, Body::none, [from = &rows](Caller caller, Request* request) {
+         return list_own(from, std::move(caller), request);
+       }});
+  endpoints.push_back({"GET", "/runs/{id}", Permit::app, Body::none,
+                       [from = &rows](Caller caller, Request* request) {
+                         return show_run(from, std::move(caller), request);
+                       }});
+  endpoints.push_back(
+      {"POST", "/runs/{id}/cancel", Permit::app, Body::none, [to](Caller caller, Request* request) {
+         return cancel_run(to, std::move(caller), request);
+       }});
 }
 
 }  // namespace clawdforge

@@ -1,4 +1,4 @@
-// POST /run.
+// POST /run, and what an app sees of its runs: /runs, /runs/{id}, /runs/{id}/cancel.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include "api/core/endpoint.h"
 #include "base/async/compute_worker.h"
 #include "base/result.h"
+#include "ledger/rows/run_rows.h"
 #include "runs/runs.h"
 
 namespace clawdforge {
@@ -29,7 +30,8 @@ struct ParsedRun {
 Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
                             std::string* ignored = nullptr);
 
-// `runs` and `compute` outlive the endpoints.
-void add_run_routes(Endpoints& endpoints, Runs& runs, ComputeWorker& compute, RunDefaults defaults);
+// `runs`, `rows` and `compute` outlive the endpoints.
+void add_run_routes(Endpoints& endpoints, Runs& runs, const RunRows& rows, ComputeWorker& compute,
+                    RunDefaults defaults);
 
 }  // namespace clawdforge

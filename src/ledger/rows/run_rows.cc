@@ -72,13 +72,29 @@ Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const Page
 
 }  // namespace
 
-Async<RunPage> RunRows::page(AuditFilter filter) const {
+Async<RunPage> RunRows::page(AuditFilter filter, Lane lane) const {
   auto place = place_of(filter);
   if (!place) co_return std::unexpected(std::move(place.error()));
   co_return co_await worker_.call<RunPage>(
-      Lane(), Access::read,
+      std::move(lane), Access::read,
       [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
         return page_of(driver, filter, place);
+      });
+}
+
+Async<RunRecord> RunRows::find(std::string app, std::string id) const {
+  Lane lane(app);
+  return worker_.call<RunRecord>(
+      std::move(lane), Access::read,
+      [app = std::move(app), id = std::move(id)](SqlDriver& driver) -> Result<RunRecord> {
+        static const std::string kFindRun =
+            fmt::format("SELECT {} FROM runs WHERE run_id = $1 AND app_name = $2", kRunColumns);
+        const auto found = driver.execute(kFindRun, {id, app});
+        if (!found) return std::unexpected(found.error());
+        if (found->rows.empty()) {
+          return fail(Errc::not_found, "run_not_found", "There is no such run.");
+        }
+        return run_from(found->rows.front());
       });
 }
 

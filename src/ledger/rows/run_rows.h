@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/async/async.h"
+#include "base/async/lane.h"
 #include "ledger/core/ledger_records.h"
 
 namespace clawdforge {
@@ -19,7 +20,9 @@ class RunRows {
   RunRows(LedgerWorker& worker, std::string self) : worker_(worker), self_(std::move(self)) {}
 
   // Errc::invalid "validation_failed" for a cursor that no page has given.
-  Async<RunPage> page(AuditFilter filter) const;
+  Async<RunPage> page(AuditFilter filter, Lane lane = {}) const;
+  // One of the app's own. Errc::not_found "run_not_found".
+  Async<RunRecord> find(std::string app, std::string id) const;
 
   // A run that begins, with its process. To add the same one again changes nothing.
   Async<void> add(Run run, ProcessMark process);
