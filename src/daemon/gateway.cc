@@ -102,6 +102,9 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
            deps_.config.journal_bytes_max_per_session}),
       claude_(probe_of(deps_.config.claude_bin)),
       acpx_(probe_of(deps_.config.acpx_bin)),
+      outlook_(
+          {catalog_.specs(), deps_.environment, deps_.config.acpx_bin}, deps_.disk,
+          {{deps_.config.claude_bin, claude_.finding()}, {deps_.config.acpx_bin, acpx_.finding()}}),
       health_{[this] { return deps_.ledger.is_healthy(); },
               [this] { return watch_.open_sessions(); },
               deps_.metrics,
@@ -230,7 +233,10 @@ Endpoints Gateway::endpoints() {
                      {config.default_timeout, config.max_timeout, config.event_format});
   add_event_routes(all, sessions_, apps_, quota_, memory_);
   add_permission_routes(all, sessions_);
-  add_agent_routes(all, [this] { return starter_.list(); }, policies_);
+  add_agent_routes(all,
+                   {[this] { return starter_.list(); }, [this] { return outlook_.look(); },
+                    static_cast<int>(::geteuid())},
+                   policies_);
   add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
   add_sweep_routes(all, sweeper_);
   return all;
@@ -361,7 +367,23 @@ Async<void> Gateway::start() {
   std::fflush(stdout);
   deps_.notice.ready("listening on " + url);
   trash_.empty();
+  tasks_.spawn(tell_agents());
   co_return Result<void>{};
+}
+
+// After the gateway listens, so that no look at a disk delays it.
+Task<void> Gateway::tell_agents() {
+  const std::vector<AgentReport> agents = co_await outlook_.look();
+  if (is_ending_ || agents.empty()) co_return;
+  if (deps_.config.log_format == LogFormat::text && ::isatty(STDOUT_FILENO) == 1) {
+    const auto path = deps_.environment.find("PATH");
+    const std::string command =
+        own_command(deps_.own_program, path == deps_.environment.end() ? "" : path->second);
+    std::printf("\n%s\n", start_text(agents, command).c_str());
+    std::fflush(stdout);
+  } else {
+    log_agents(agents, deps_.log);
+  }
 }
 
 // Without it the commands of the owner go over TCP, with the admin token.

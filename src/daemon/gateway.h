@@ -24,6 +24,7 @@
 #include "base/telemetry/log.h"
 #include "base/telemetry/metrics.h"
 #include "config/config.h"
+#include "daemon/agent_outlook.h"
 #include "daemon/policy_setup.h"
 #include "daemon/service_notice.h"
 #include "http/server/server.h"
@@ -89,6 +90,7 @@ class Gateway {
   Async<void> tidy_disk();
   void show_depths();
   Task<void> await_first_look();
+  Task<void> tell_agents();
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;
   Quota::Options quota_options() const;
@@ -139,6 +141,7 @@ class Gateway {
   SessionSweep session_sweep_;
   ProgramProbe claude_;
   ProgramProbe acpx_;
+  AgentOutlook outlook_;
   HealthSources health_;
   Api api_;
   Server server_;

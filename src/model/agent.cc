@@ -35,4 +35,34 @@ std::string_view name_of(AgentProtocol protocol) {
   return protocol == AgentProtocol::acp ? "acp" : "acpx";
 }
 
+std::string_view name_of(LoginState state) {
+  switch (state) {
+    case LoginState::not_needed:
+      return "not_needed";
+    case LoginState::key:
+      return "key";
+    case LoginState::file:
+      return "file";
+    case LoginState::missing:
+      return "missing";
+    case LoginState::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view name_of(VersionTrial trial) {
+  switch (trial) {
+    case VersionTrial::tested:
+      return "tested";
+    case VersionTrial::older:
+      return "older";
+    case VersionTrial::newer:
+      return "newer";
+    case VersionTrial::unknown:
+      break;
+  }
+  return "unknown";
+}
+
 }  // namespace clawdforge

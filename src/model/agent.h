@@ -33,6 +33,27 @@ struct ModeSwitches {
 };
 inline constexpr std::string_view kTempDirMark = "{temp_dir}";
 
+// How its owner logs in to it, and what shows from outside that this was done. What a file or a
+// variable holds is never looked at.
+struct LoginSpec {
+  bool is_needed = true;
+  std::vector<std::string> command;  // the program's own login, on a terminal; empty: not known
+  // The program's own word on it, which asks no model: exit code 0 means logged in. Empty: it has
+  // none.
+  std::vector<std::string> status_command;
+  std::vector<std::string> keys;  // variables, each of which takes the place of a login
+  std::string dir_variable;       // names the directory of `file`, if it is set
+  std::string dir;                // else that is this one, below HOME
+  std::string file;               // is there after a login; empty: not known
+};
+
+// What is known of one of an agent's programs beforehand.
+struct ProgramFacts {
+  std::string package;        // that npm installs it from; empty: not known
+  std::string tested_oldest;  // the versions that the tests were run with; empty: none
+  std::string tested_newest;
+};
+
 // What an agent is and can do, decided once where specs are made (config/agents/agent_specs.cc).
 // Its name decides nothing.
 struct AgentSpec {
@@ -59,6 +80,9 @@ struct AgentSpec {
   std::string version;                  // where it is known beforehand; else the agent tells it
   std::string install_hint;             // a sentence for the caller while it is absent
   std::string login_hint;               // likewise while its owner is not logged in
+  LoginSpec login;
+  ProgramFacts facts;           // of the program of `command`, or of acpx where that drives it
+  ProgramFacts one_shot_facts;  // of that of `one_shot_command`
 };
 
 // One line of GET /agents.
@@ -68,5 +92,35 @@ struct AgentListing {
   bool is_present = false;
   std::string version;  // empty: not known
 };
+
+// What is known of an agent's login without asking its model. key, file: one is there; whether it
+// is still good shows when the agent is asked.
+enum class LoginState { not_needed, key, file, missing, unknown };
+// How a program's version stands to those that the tests were run with.
+enum class VersionTrial { tested, older, newer, unknown };
+
+// What was found of one of an agent's programs.
+struct ProgramReport {
+  std::string use;      // "runs", "sessions" or both: "runs and sessions"
+  std::string name;     // as the configuration has it
+  std::string path;     // empty: it is not there
+  std::string version;  // empty: not known
+  VersionTrial trial = VersionTrial::unknown;
+  ProgramFacts facts;
+};
+
+// What was found of an agent (agent/inventory).
+struct AgentReport {
+  std::string name;
+  std::vector<ProgramReport> programs;
+  LoginState login = LoginState::unknown;
+  std::string login_place;  // the variable or the file that shows it, or would
+  // The program's own login, with the variables that make it the login of the gateway's agents.
+  std::vector<std::string> login_command;  // the program by its path; empty: not known
+  std::map<std::string, std::string> login_environment;
+};
+
+std::string_view name_of(LoginState state);
+std::string_view name_of(VersionTrial trial);
 
 }  // namespace clawdforge

@@ -1,9 +1,16 @@
 """GET /agents: which agents there are; and sessions with those that are not there."""
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+
 import pytest
 
 from agents import fake_env
 from answers import assert_error
-from gateway import wait_until
+from gateway import PROGRAM, READY, SECONDS_MAX, clean_environment, wait_until
 from sessions import (FAKE_ACP, FAKE_ACP_VERSION, Talker, agent_table, assert_no_process_left,
                       held, new_forge, session_dirs, session_rows)
 
@@ -12,13 +19,18 @@ __all__ = ["new_forge"]  # fixtures
 KNOWN = {"claude", "demo"}
 
 
-def agents_of(client):
+PUBLIC = {"name", "protocol", "present", "version", "login"}
+FOR_ADMIN = {"programs", "login_place", "login_command", "login_environment"}
+
+
+def agents_of(client, more=frozenset()):
     answer = client.get("/agents")
     assert answer.status_code == 200, answer.text
     body = answer.json()
-    assert set(body) == {"agents"}
+    assert set(body) == {"agents"} | ({"uid"} if more else set())
     for agent in body["agents"]:
-        assert set(agent) == {"name", "protocol", "present", "version"}
+        assert set(agent) == PUBLIC | more
+        assert agent["login"] in ("not_needed", "key", "file", "missing", "unknown")
         assert agent["protocol"] in ("acp", "acpx")
         assert isinstance(agent["present"], bool) and isinstance(agent["version"], str)
     names = [agent["name"] for agent in body["agents"]]
@@ -33,9 +45,78 @@ def test_the_known_ones_come_configured_and_the_demo_is_always_there(new_gateway
     assert KNOWN <= set(found)
     assert found["demo"]["present"] is True and found["demo"]["protocol"] == "acp"
     assert found["demo"]["version"], "it is built in"
+    assert found["demo"]["login"] == "not_needed"
     assert found["claude"] == {"name": "claude", "protocol": "acp", "present": False,
-                               "version": ""}
-    assert agents_of(gateway.admin) == found, "the admin sees the same"
+                               "version": "", "login": "missing"}
+    told = agents_of(gateway.admin, FOR_ADMIN)
+    assert {name: {key: agent[key] for key in PUBLIC} for name, agent in told.items()} == found
+    runs, sessions = told["claude"]["programs"]
+    assert (runs["use"], runs["path"], runs["trial"]) == ("runs", None, "unknown")
+    assert sessions["package"] == "@agentclientprotocol/claude-agent-acp"
+
+
+def test_the_admin_sees_where_an_agent_is_and_how_to_log_in(new_gateway, tmp_path):
+    home, programs = tmp_path / "gateway-0", tmp_path / "bin"
+    package = tmp_path / "lib/node_modules/@anthropic-ai/claude-code"
+    package.mkdir(parents=True)
+    programs.mkdir()
+    (package / "cli.js").write_text("#!/bin/sh\nexit 1\n")
+    (package / "cli.js").chmod(0o755)
+    (package / "package.json").write_text('{"name":"@anthropic-ai/claude-code","version":"2.1.325"}')
+    (programs / "claude").symlink_to(package / "cli.js")
+    gateway = new_gateway(env={"PATH": f"{programs}:/usr/bin:/bin"})
+
+    def claude():
+        return agents_of(gateway.admin, FOR_ADMIN)["claude"]
+    found = claude()
+    runs = found["programs"][0]
+    assert (runs["path"], runs["version"], runs["trial"]) == (f"{programs}/claude", "2.1.325", "tested")
+    assert found["login_command"] == [f"{programs}/claude", "auth", "login"]
+    assert found["login_environment"]["HOME"] == str(home)
+    assert (found["login"], found["login_place"]) == ("missing", f"{home}/.claude/.credentials.json")
+    (home / ".claude").mkdir()
+    (home / ".claude/.credentials.json").write_text('{"secret":"never read"}')
+    (home / ".claude/.credentials.json").chmod(0o000)
+    assert claude()["login"] == "file", "at once, and without reading it"
+    assert gateway.admin.get("/agents").json()["uid"] == os.getuid()
+
+
+def test_the_start_says_what_is_there_in_the_log(new_gateway, tmp_path):
+    gateway = new_gateway(env=fake_env() | {"ANTHROPIC_API_KEY": "sk-never-told"})
+
+    def lines():
+        return {line["agent"]: line for line in gateway.log_lines() if line["message"] == "agent"}
+    claude = wait_until(lambda: lines().get("claude"), "a line for Claude")
+    assert claude["login"] == "key" and claude["use"] in ("runs", "sessions")
+    wait_until(lambda: any(line["message"] == "agents that are not installed"
+                           and "gemini" in line["agents"] for line in gateway.log_lines()),
+               "those that are not there")
+    assert "sk-never-told" not in gateway.stderr()
+
+
+def test_the_start_says_on_a_terminal_what_to_do(tmp_path):
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [str(PROGRAM), "serve", "--listen", "127.0.0.1:0", "--log-format", "text"],
+        env=clean_environment(tmp_path), cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=follower,
+        stderr=subprocess.DEVNULL)
+    os.close(follower)
+    said = b""
+    try:
+        end = time.monotonic() + SECONDS_MAX
+        while b"doctor looks for trouble" not in said and time.monotonic() < end:
+            if select.select([leader], [], [], 1)[0]:
+                said += os.read(leader, 65536)
+    finally:
+        process.terminate()
+        assert process.wait(timeout=SECONDS_MAX) == 0
+        os.close(leader)
+    text = said.decode()
+    assert re.search(r"demo +built in, needs no login", text), text
+    assert re.search(r"gemini +not installed", text), text
+    assert f'{PROGRAM} run --agent demo "Hello"' in text, "it is not in PATH, so by its path"
+    assert "npm install -g @anthropic-ai/claude-code" in text and "agent login claude" in text
+    assert READY.match(text.replace("\r", "")), "the ready line is the first"
 
 
 def test_a_table_adds_an_agent(new_forge):

@@ -99,7 +99,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   add_session_routes(endpoints, sessions, apps, quota, memory, compute, ledger->sessions, {});
   add_event_routes(endpoints, sessions, apps, quota, memory);
   add_permission_routes(endpoints, sessions);
-  add_agent_routes(endpoints, [] { return std::vector<AgentListing>(); }, policies);
+  add_agent_routes(endpoints, {}, policies);
   add_whoami_routes(endpoints, policies, {});
   AppRemovals removals({ledger->apps, sessions, clock, log});
   add_token_routes(endpoints, apps, sessions, removals);

@@ -108,7 +108,24 @@ AgentSpec demo(const std::string& own_program) {
   spec.one_shot_modes = kClaudePrintModes;
   spec.takes_system_prompt = true;
   spec.version = kVersion;
+  spec.login.is_needed = false;
   return spec;
+}
+
+// Versions that tests/real was run with; `./test` installs the newest of each.
+const ProgramFacts kClaudeFacts = {"@anthropic-ai/claude-code", "2.1.197", "2.1.325"};
+const ProgramFacts kClaudeAdapterFacts = {"@agentclientprotocol/claude-agent-acp", "0.99.1",
+                                          "0.99.1"};
+const ProgramFacts kAcpxFacts = {"acpx", "0.19.1", "0.19.1"};
+
+LoginSpec claude_login(const std::string& program) {
+  return {.is_needed = true,
+          .command = {program, "auth", "login"},
+          .status_command = {program, "auth", "status", "--json"},
+          .keys = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+          .dir_variable = "CLAUDE_CONFIG_DIR",
+          .dir = ".claude",
+          .file = ".credentials.json"};
 }
 
 AgentSpec claude(const Config& config) {
@@ -122,8 +139,10 @@ AgentSpec claude(const Config& config) {
       "The agent claude is not installed: install its adapter with "
       "`npm install -g @agentclientprotocol/claude-agent-acp`.";
   spec.login_hint =
-      "The agent claude is not logged in: run `claude` on the gateway's machine, "
-      "as its user, and log in.";
+      "The agent claude is not logged in: run `clawdforge agent login claude` on the gateway's "
+      "machine.";
+  spec.facts = kClaudeAdapterFacts;
+  spec.one_shot_facts = kClaudeFacts;
   return spec;
 }
 
@@ -171,7 +190,8 @@ bool is_claude(const AgentSpec& spec) {
   return !spec.command.empty() && names_claude(spec.command.front());
 }
 
-void make_claude(AgentSpec& spec) {
+void make_claude(AgentSpec& spec, const Config& config) {
+  spec.login = claude_login(config.claude_bin);
   spec.env.insert(spec.env.end(), kClaudeNames.begin(), kClaudeNames.end());
   spec.env.insert(spec.env.end(), kNetwork.begin(), kNetwork.end());
   spec.default_env = kClaudeSwitches;
@@ -186,8 +206,8 @@ void make_claude(AgentSpec& spec) {
 struct Known {
   const char* name;
   std::vector<std::string> command;
-  const char* package;  // for npm
-  const char* login;    // how the owner logs in
+  ProgramFacts facts;
+  LoginSpec login;
   std::vector<std::string> env;
   Modes modes;
   bool takes_title = false;
@@ -197,23 +217,41 @@ const std::vector<Known>& known_agents() {
   static const std::vector<Known> kKnown = {
       {"codex",
        {"codex-acp"},
-       "@agentclientprotocol/codex-acp",
-       "run `codex login`",
+       {"@agentclientprotocol/codex-acp", "2.6.0", "2.6.0"},
+       {.is_needed = true,
+        .command = {"codex", "login"},
+        .status_command = {"codex", "login", "status"},
+        .keys = {"OPENAI_API_KEY", "CODEX_API_KEY"},
+        .dir_variable = "CODEX_HOME",
+        .dir = ".codex",
+        .file = "auth.json"},
        {"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"},
        kCodexModes,
        true},
       {"gemini",
        {"gemini", "--acp"},
-       "@google/gemini-cli",
-       "run `gemini` and choose how to log in",
+       {"@google/gemini-cli", "0.61.0", "0.61.0"},
+       {.is_needed = true,
+        .command = {"gemini"},
+        .status_command = {},
+        .keys = {"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"},
+        .dir_variable = {},
+        .dir = ".gemini",
+        .file = "oauth_creds.json"},
        {"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
         "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_APPLICATION_CREDENTIALS"},
        gemini_modes(),
        false},
       {"opencode",
        {"opencode", "acp"},
-       "opencode-ai",
-       "run `opencode auth login`",
+       {"opencode-ai", "1.18.33", "1.18.33"},
+       {.is_needed = true,
+        .command = {"opencode", "auth", "login"},
+        .status_command = {},
+        .keys = {},
+        .dir_variable = "XDG_DATA_HOME",
+        .dir = ".local/share",
+        .file = "opencode/auth.json"},
        {"OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"},
        opencode_modes(),
        false},
@@ -231,10 +269,12 @@ AgentSpec from_known(const Known& known) {
   spec.env.insert(spec.env.end(), kNetwork.begin(), kNetwork.end());
   spec.install_hint =
       fmt::format("The agent {} is not installed: install it with `npm install -g {}`.", known.name,
-                  known.package);
-  spec.login_hint =
-      fmt::format("The agent {} is not logged in: {} on the gateway's machine, as its user.",
-                  known.name, known.login);
+                  known.facts.package);
+  spec.login_hint = fmt::format(
+      "The agent {0} is not logged in: run `clawdforge agent login {0}` on the gateway's machine.",
+      known.name);
+  spec.facts = known.facts;
+  spec.login = known.login;
   return spec;
 }
 
@@ -257,6 +297,7 @@ AgentSpec from_table(const std::string& name, const AgentTable& table, AgentSpec
   if (!table.command.empty()) {
     spec.protocol = table.protocol;
     spec.command = table.command;
+    spec.facts = {};
   }
   // acpx starts the agent by itself, and does not pass our switches on.
   if (spec.protocol == AgentProtocol::acpx) spec.modes.clear();
@@ -293,8 +334,9 @@ std::vector<AgentSpec> agent_specs(const Config& config, const ProgramFinder& fi
   std::vector<AgentSpec> specs;
   for (auto& [name, spec] : by_name) {
     // Not the demo agent, whatever our own program is called.
-    if (name != "demo" && is_claude(spec)) make_claude(spec);
+    if (name != "demo" && is_claude(spec)) make_claude(spec, config);
     if (spec.modes.empty()) spec.modes = kUnknownModes;
+    if (spec.protocol == AgentProtocol::acpx) spec.facts = kAcpxFacts;
     spec.applies_owner_settings = config.claude_owner_settings;
     specs.push_back(std::move(spec));
   }

@@ -78,7 +78,7 @@ TEST(AgentSpecs, ATableChangesABuiltInAgent) {
   given.agents["mine"].command = {"kimi"};
   const auto specs = agent_specs(given, finder({"my-codex", "codex-acp"}), "/opt/clawdforge");
   EXPECT_THAT(spec_of(specs, "codex").command, ElementsAre("my-codex"));
-  EXPECT_THAT(spec_of(specs, "codex").login_hint, HasSubstr("codex login"));
+  EXPECT_THAT(spec_of(specs, "codex").login_hint, HasSubstr("clawdforge agent login codex"));
   EXPECT_THAT(spec_of(specs, "codex").env, IsSupersetOf({"OPENAI_API_KEY", "MY_KEY"}));
   EXPECT_THAT(spec_of(specs, "claude").command, ElementsAre("claude-agent-acp"));
   EXPECT_THAT(spec_of(specs, "claude").set_env, ElementsAre(Pair("API_TIMEOUT_MS", "9")));
