@@ -13,29 +13,62 @@ using namespace clawdforge;
 
 namespace {
 
-// The client knows nothing of the daemon; what it must know of a local one comes by here.
-Result<GatewayDoor> find_door(const std::string& data_dir) {
-  auto local = find_local_gateway(data_dir);
-  if (!local) return std::unexpected(local.error());
-  return GatewayDoor{local->url,
-                     local->tls_cert,
-                     std::move(local->admin_token),
-                     local->is_token_from_file,
-                     local->is_running,
-                     local->socket_file};
+const std::vector<Option> kLedgerOptions = {
+    {.name = "--config", .value = "FILE", .help = "the configuration", .offers = Offers::files},
+    {.name = "--data-dir", .value = "DIR", .help = "the data directory", .offers = Offers::files},
+    {.name = "--ledger", .value = "sqlite:PATH", .help = "the ledger, if it is not there"},
+};
+
+// The commands that are not the client's: it knows nothing of the daemon.
+std::vector<Command> daemon_commands() {
+  constexpr std::string_view kGroup = "On the gateway's machine";
+  return {
+      {.name = "serve",
+       .group = kGroup,
+       .summary = "run the gateway; serve --help lists every key",
+       .reach = Reach::raw,
+       .run_raw = serve,
+       .has_own_help = true},
+      {.name = "config",
+       .group = kGroup,
+       .summary = "print the effective configuration and where it comes from",
+       .reach = Reach::raw,
+       .run_raw = print_config,
+       .has_own_help = true},
+      {.name = "backup",
+       .arguments = "FILE",
+       .group = kGroup,
+       .summary = "copy the ledger into a file, while the gateway runs or not",
+       .reach = Reach::raw,
+       .run_raw = backup,
+       .options = kLedgerOptions,
+       .examples = {"clawdforge backup /var/backups/clawdforge.db"},
+       .about = "FILE must not be there yet. It gets one state of the ledger; the files of uploads "
+                "and sessions are not in it. Exit code: 0 done, 2 wrong usage, 4 FILE is there "
+                "already, 5 failed.",
+       .offers = Offers::files},
+      {.name = "verify",
+       .arguments = "[FILE]",
+       .group = kGroup,
+       .summary = "check the ledger, or a copy of it, and say what is wrong",
+       .reach = Reach::raw,
+       .run_raw = verify,
+       .options = kLedgerOptions,
+       .examples = {"clawdforge verify", "clawdforge verify /var/backups/clawdforge.db"},
+       .offers = Offers::files,
+       .has_own_help = true},
+  };
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == "serve") return serve(std::vector<std::string>(argv + 2, argv + argc));
+  // The gateway starts these itself, for each agent: they do not wait for the table.
   if (command == "demo-agent") {
     return demo_agent(std::vector<std::string>(argv + 2, argv + argc));
   }
   if (command == "agent-host") return host_programs();
-  if (command == "config") return print_config(std::vector<std::string>(argv + 2, argv + argc));
-  if (command == "backup") return backup(std::vector<std::string>(argv + 2, argv + argc));
-  if (command == "verify") return verify(std::vector<std::string>(argv + 2, argv + argc));
-  return run_client(argc, argv, find_door);
+  return run_program(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
+                     find_local_gateway, daemon_commands());
 }

@@ -2,113 +2,203 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <boost/json.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
-#include <cstdlib>
+#include <iterator>
 
 #include "base/version.h"
-#include "cli/run_commands.h"
-#include "cli/token_commands.h"
+#include "cli/commands/commands.h"
+#include "cli/core/invocation.h"
+#include "cli/help.h"
 
 namespace clawdforge {
 namespace {
 
-void add_connection_options(CLI::App& command, GatewayCall& to) {
-  command.add_option("--url", to.url,
-                     "the gateway, e.g. http://127.0.0.1:8800 (or CLAWDFORGE_URL)");
-  command.add_option("--data-dir", to.data_dir, "data directory of a gateway on this machine");
-  command.add_flag("--json", to.as_json, "print the gateway's answer as it is");
+Done print_version(Invocation& invocation) {
+  if (invocation.as_json()) {
+    fmt::print("{{\"version\":\"{}\"}}\n", kVersion);
+  } else {
+    fmt::print("clawdforge {}\n", kVersion);
+  }
+  return 0;
 }
 
-CLI::App* add_run_command(CLI::App& program, GatewayCall& to, RunCommand& asked) {
-  CLI::App* run = program.add_subcommand(
-      "run", "one prompt, one answer; the app's token comes from CLAWDFORGE_TOKEN");
-  run->add_option("prompt", asked.prompt, "the prompt; - or nothing: standard input");
-  run->add_option("--agent", asked.agent, "claude (default) or demo");
-  run->add_option("--model", asked.model, "the agent's model");
-  run->add_option("--system", asked.system, "a system prompt");
-  run->add_option("--effort", asked.effort, "low, medium, high, xhigh or max");
-  run->add_option("--file", asked.files, "a file token; may be repeated")->allow_extra_args(false);
-  run->add_option("--timeout-secs", asked.timeout_secs, "how long it may take");
-  add_connection_options(*run, to);
-  return run;
+std::vector<Command> own_commands() {
+  return {
+      {.name = "version",
+       .group = "This program",
+       .summary = "print the version",
+       .reach = Reach::local,
+       .run = print_version,
+       .examples = {"clawdforge version"}},
+      {.name = "help",
+       .arguments = "[COMMAND]",
+       .group = "This program",
+       .summary = "the help of a command",
+       .reach = Reach::local},
+  };
 }
 
-struct TokenCommand {
-  std::string name;
-  TokenSettings settings;
+// The table. A room of commands adds its rows here.
+std::vector<Command> join_table(std::vector<Command> further) {
+  std::vector<Command> table = run_commands();
+  for (auto rows : {token_commands(), std::move(further), own_commands()}) {
+    std::ranges::move(rows, std::back_inserter(table));
+  }
+  return table;
+}
+
+int say(const Complaint& complaint, bool is_verbose) {
+  if (complaint.sentence.empty()) return complaint.exit_code;
+  std::fflush(stdout);
+  if (is_verbose && !complaint.details.empty()) {
+    fmt::print(stderr, "clawdforge: {} ({})\n", complaint.sentence, complaint.details);
+  } else {
+    fmt::print(stderr, "clawdforge: {}\n", complaint.sentence);
+  }
+  return complaint.exit_code;
+}
+
+int print_help(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return 0;
+}
+
+// The command that the words name, and how many of them its name has.
+struct Found {
+  const Command* command = nullptr;
+  std::size_t words = 0;
 };
 
-void add_token_commands(CLI::App& program, GatewayCall& to, TokenCommand& asked, int& exit_code) {
-  CLI::App* const token = program.add_subcommand("token", "the tokens of your apps");
-  token->require_subcommand(1);
-  const auto add = [&](const char* command, const char* help, auto call) {
-    CLI::App* const added = token->add_subcommand(command, help);
-    add_connection_options(*added, to);
-    added->callback([&exit_code, call] { exit_code = call(); });
-    return added;
-  };
-  const auto add_named = [&](const char* command, const char* help, auto call) {
-    CLI::App* const added = add(command, help, call);
-    added->add_option("name", asked.name, "the app: 1 to 64 of a-z, 0-9, _ and -")->required();
-    return added;
-  };
-  CLI::App* const mint = add_named("mint", "a new app; prints its token, once",
-                                   [&] { return mint_token(to, asked.name, asked.settings); });
-  add_setting_options(*mint, asked.settings);
-  CLI::App* const set =
-      add_named("set", "change what an app may do, from its next request on; the rest stays",
-                [&] { return set_token(to, asked.name, asked.settings); });
-  add_setting_options(*set, asked.settings);
-  add_reset_option(*set, asked.settings);
-  add_named("show", "what an app may do", [&] { return show_token(to, asked.name); });
-  add("list", "all apps", [&] { return list_tokens(to); });
-  add_named("rotate", "another token for an app; prints it, once",
-            [&] { return rotate_token(to, asked.name); });
-  add_named("revoke", "take an app's token away", [&] { return revoke_token(to, asked.name); });
+Found find_command(const std::vector<Command>& table, const std::vector<std::string>& given) {
+  for (const std::size_t count : {2U, 1U}) {
+    if (given.size() < count) continue;
+    const std::string name = count == 2 ? given[0] + " " + given[1] : given[0];
+    const auto found = std::ranges::find(table, name, &Command::name);
+    if (found != table.end()) return {&*found, count};
+  }
+  return {};
 }
 
-// The commands that main() hands to the daemon stand here only to be listed.
-void list_daemon_commands(CLI::App& program) {
-  program.add_subcommand("serve", "run the gateway (serve --help lists every key)");
-  program.add_subcommand("demo-agent", "the built-in agent, as the gateway starts it");
-  program.add_subcommand("config", "print the effective configuration and where it comes from");
-  program.add_subcommand("backup", "copy the ledger into a file, also while the gateway runs");
-  program.add_subcommand("verify", "check the ledger and say what is wrong");
+// What the names of commands have in the place of the next word.
+std::vector<std::string_view> words_after(const std::vector<Command>& table,
+                                          std::string_view family) {
+  std::vector<std::string_view> words;
+  for (const Command& command : table) {
+    if (command.group.empty()) continue;
+    const auto parts = split_words(command.name);
+    const bool is_in = family.empty() || (parts.size() > 1 && parts[0] == family);
+    const std::string_view word = is_in ? parts[family.empty() ? 0 : 1] : std::string_view();
+    if (is_in && std::ranges::find(words, word) == words.end()) words.push_back(word);
+  }
+  return words;
+}
+
+int say_unknown(const std::vector<Command>& table, const std::vector<std::string>& given) {
+  const std::string family = words_after(table, given[0]).empty() ? "" : given[0];
+  const std::string typed = family.empty() ? given[0] : given.size() > 1 ? given[1] : "";
+  const std::string prefix = family.empty() ? "" : family + " ";
+  const auto words = words_after(table, family);
+  if (typed.empty() || typed.starts_with('-')) {
+    return say({kExitUsage,
+                fmt::format("say what to do: clawdforge {} {}.", family, fmt::join(words, "|")),
+                {}},
+               false);
+  }
+  const std::string_view near = nearest(typed, words);
+  const auto hint = near.empty() ? fmt::format("clawdforge help {}lists the commands", prefix)
+                                 : fmt::format("did you mean clawdforge {}{}?", prefix, near);
+  return say(
+      {kExitUsage,
+       fmt::format("there is no command {}{}; {}{}", prefix, typed, hint, near.empty() ? "." : ""),
+       {}},
+      false);
+}
+
+int help(const std::vector<Command>& table, std::vector<std::string> about) {
+  std::erase_if(about, [](const std::string& word) { return word.starts_with('-'); });
+  if (about.empty()) return print_help(help_of_program(table));
+  const Found found = find_command(table, about);
+  if (found.command != nullptr && found.words == about.size()) {
+    if (found.command->has_own_help) return found.command->run_raw({"--help"});
+    return print_help(help_of_command(*found.command));
+  }
+  const std::string family = help_of_family(table, about[0]);
+  if (about.size() == 1 && !family.empty()) return print_help(family);
+  return say_unknown(table, about);
+}
+
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h"; }
+
+int run_command(const Command& command, std::vector<std::string> given,
+                const FindLocalGateway& find_local) {
+  if (command.reach == Reach::raw) {
+    if (!command.has_own_help && std::ranges::any_of(given, asks_for_help)) {
+      return print_help(help_of_command(command));
+    }
+    return command.run_raw(std::move(given));
+  }
+  Invocation invocation;
+  invocation.command = &command;
+  auto arguments = parse_arguments(command, given);
+  if (!arguments) return say(arguments.error(), false);
+  invocation.arguments = std::move(*arguments);
+  if (invocation.arguments.has("--help")) return print_help(help_of_command(command));
+  invocation.screen = look_at_screen();
+  invocation.find_local = find_local;
+  // Other programs of the user must not find it in what the kernel shows of this process.
+  invocation.admin_token = take_from_environment("CLAWDFORGE_ADMIN_TOKEN");
+  const Done done = command.run(invocation);
+  if (!done) return say(done.error(), invocation.is_verbose());
+  if (std::fflush(stdout) != 0) return kExitNoAnswer;
+  return *done;
+}
+
+// Takes away the options in front of the command, where those of all commands may stand, too.
+std::vector<std::string> take_front_options(std::vector<std::string>& given) {
+  std::size_t count = 0;
+  while (count < given.size() && given[count].starts_with('-')) {
+    const std::string& item = given[count];
+    const bool has_value = item == "--url" || item == "--profile" || item == "--data-dir";
+    count += has_value ? 2 : 1;
+  }
+  const auto end = given.begin() + static_cast<long>(std::min(count, given.size()));
+  std::vector<std::string> front(given.begin(), end);
+  given.erase(given.begin(), end);
+  return front;
+}
+
+int say_no_command(const std::vector<std::string>& options) {
+  constexpr std::array<std::string_view, 2> kAlone = {"--version", "--help"};
+  const std::string_view near = options.empty() ? "" : nearest(options[0], kAlone);
+  if (!near.empty()) {
+    return say(
+        {kExitUsage, fmt::format("there is no option {}; did you mean {}?", options[0], near), {}},
+        false);
+  }
+  return say({kExitUsage, "say what to do; clawdforge help lists the commands.", {}}, false);
 }
 
 }  // namespace
 
-int run_client(int argc, char** argv, const FindDoor& find_door) {
-  CLI::App program("One HTTP gateway in front of the coding agents on this machine.", "clawdforge");
-  program.require_subcommand(1);
-  list_daemon_commands(program);
-  int exit_code = 0;
-  program.add_subcommand("version", "print the version")->callback([] {
-    std::printf("clawdforge %s\n", kVersion);
-  });
-
-  GatewayCall to{.find_door = find_door, .url = {}, .data_dir = {}, .as_json = false};
-  TokenCommand token;
-  add_token_commands(program, to, token, exit_code);
-
-  RunCommand asked;
-  add_run_command(program, to, asked)->callback([&] { exit_code = run_prompt(to, asked); });
-  UploadCommand brought;
-  CLI::App* upload = program.add_subcommand("upload", "bring a file; prints its token");
-  upload->add_option("file", brought.path)->required();
-  upload->add_option("--ttl-secs", brought.ttl_secs, "how long it is kept, 60 to 86400");
-  add_connection_options(*upload, to);
-  upload->callback([&] { exit_code = upload_file(to, brought); });
-
-  if (const char* url = std::getenv("CLAWDFORGE_URL")) to.url = url;  // --url overwrites it
-  try {
-    program.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? 0 : kExitUsage;
+int run_program(std::vector<std::string> given, const FindLocalGateway& find_local,
+                std::vector<Command> further) {
+  const std::vector<Command> table = join_table(std::move(further));
+  if (!given.empty() && given[0] == "--version") given[0] = "version";
+  if (!given.empty() && (given[0] == "help" || asks_for_help(given[0]))) {
+    return help(table, {given.begin() + 1, given.end()});
   }
-  return exit_code;
+  const std::vector<std::string> front = take_front_options(given);
+  if (given.empty()) return say_no_command(front);
+  const Found found = find_command(table, given);
+  if (found.command != nullptr) {
+    given.erase(given.begin(), given.begin() + static_cast<long>(found.words));
+    given.insert(given.begin(), front.begin(), front.end());
+    return run_command(*found.command, std::move(given), find_local);
+  }
+  if (given.size() > 1 && asks_for_help(given[1])) return help(table, {given[0]});
+  return say_unknown(table, given);
 }
 
 }  // namespace clawdforge

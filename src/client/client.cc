@@ -114,16 +114,24 @@ Task<error_code> transfer(Stream* stream, const Outgoing* outgoing, ClientAnswer
 error_code prepare_tls(asio::ssl::context& context, const ServerAddress& address) {
   error_code error;
   context.set_verify_mode(asio::ssl::verify_peer);
-  if (address.pinned_cert.empty()) {
+  if (address.pinned_pem.empty() && !address.ca_file.empty()) {
+    // Also one that signed itself is an anchor then.
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.native_handle()),
+                                X509_V_FLAG_PARTIAL_CHAIN);
+    context.load_verify_file(address.ca_file, error);
+    return error;
+  }
+  if (address.pinned_pem.empty()) {
     context.set_default_verify_paths(error);
     return error;
   }
-  // The file's first certificate, the gateway's own, is the anchor, though it may be no
-  // authority. Not the others: they stand for whatever their authority signs.
-  const std::unique_ptr<BIO, decltype(&BIO_free)> file(
-      BIO_new_file(address.pinned_cert.c_str(), "r"), BIO_free);
+  // The first certificate, the gateway's own, is the anchor, though it may be no authority. Not the
+  // others: they stand for whatever their authority signs.
+  const std::unique_ptr<BIO, decltype(&BIO_free)> text(
+      BIO_new_mem_buf(address.pinned_pem.data(), static_cast<int>(address.pinned_pem.size())),
+      BIO_free);
   const std::unique_ptr<X509, decltype(&X509_free)> own(
-      file ? PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr) : nullptr, X509_free);
+      text ? PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr) : nullptr, X509_free);
   if (!own) return asio::error::invalid_argument;
   X509_STORE_add_cert(SSL_CTX_get_cert_store(context.native_handle()), own.get());
   X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.native_handle()),
@@ -162,7 +170,7 @@ Task<error_code> call(const ServerAddress* address, const Outgoing* request, Cli
   asio::ssl::context context(asio::ssl::context::tls_client);
   if (const auto error = prepare_tls(context, *address)) co_return error;
   asio::ssl::stream<Socket> stream(std::move(socket), context);
-  if (address->pinned_cert.empty()) {
+  if (address->pinned_pem.empty()) {
     stream.set_verify_callback(asio::ssl::host_name_verification(address->host));
     SSL_set_tlsext_host_name(stream.native_handle(), address->host.c_str());
   }

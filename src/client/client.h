@@ -20,9 +20,10 @@ struct ServerAddress {
   bool is_tls = false;
   std::string host;  // a name or an address, without brackets
   std::uint16_t port = 0;
-  // For TLS: trust exactly this certificate file, whatever name it is for (a gateway on
-  // the same machine). Empty: the system's authorities, and the name must fit.
-  std::string pinned_cert;
+  // For TLS: trust exactly this certificate (PEM), whatever name it is for (a gateway on the same
+  // machine). Empty: the authorities of `ca_file`, else the system's, and the name must fit.
+  std::string pinned_pem{};
+  std::string ca_file{};
   std::string socket_file{};  // not empty: over this Unix socket, and neither host nor port count
 };
 

@@ -38,7 +38,7 @@ TEST(ServerUrl, RefusesWhatIsNoGateway) {
 TEST(CallServer, SaysThatNoServerAnswers) {
   // Port 1 on loopback: nothing listens there.
   const auto answer =
-      call_server({.is_tls = false, .host = "127.0.0.1", .port = 1, .pinned_cert = {}},
+      call_server({.is_tls = false, .host = "127.0.0.1", .port = 1},
                   {.method = "GET", .target = "/", .token = {}, .body = {}, .file = {}},
                   std::chrono::seconds(5));
   ASSERT_FALSE(answer);
@@ -82,15 +82,14 @@ class ClientFileTest : public ::testing::Test {
     const std::unique_ptr<FILE, int (*)(FILE*)> file(std::tmpfile(), std::fclose);
     const std::string content(there, 'x');
     EXPECT_EQ(::pwrite(fileno(file.get()), content.data(), there, 0), static_cast<ssize_t>(there));
-    return call_server(
-        {.is_tls = false, .host = "127.0.0.1", .port = running_.port(), .pinned_cert = {}},
-        {.method = "POST",
-         .target = "/",
-         .token = {},
-         .body = "<prefix>",
-         .content_type = "a/b",
-         .file = ClientFile{fileno(file.get()), announced, "<suffix>"}},
-        std::chrono::seconds(20));
+    return call_server({.is_tls = false, .host = "127.0.0.1", .port = running_.port()},
+                       {.method = "POST",
+                        .target = "/",
+                        .token = {},
+                        .body = "<prefix>",
+                        .content_type = "a/b",
+                        .file = ClientFile{fileno(file.get()), announced, "<suffix>"}},
+                       std::chrono::seconds(20));
   }
 
   RunningServer running_{ServerOptions{}, admit};

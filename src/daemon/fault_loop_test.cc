@@ -169,8 +169,7 @@ class FaultLoopTest : public testing::Test {
         .body = std::move(body),
         .content_type = std::move(content_type),
         .file = {}};
-    auto answer = call_server(
-        {.is_tls = false, .host = "127.0.0.1", .port = port_, .pinned_cert = {}}, request, 40s);
+    auto answer = call_server({.is_tls = false, .host = "127.0.0.1", .port = port_}, request, 40s);
     EXPECT_TRUE(answer) << request.method << " " << request.target << ": "
                         << answer.error().message;
     return answer.value_or(ClientAnswer{});

@@ -40,9 +40,17 @@ constexpr std::chrono::seconds kLastStepsMax{10};   // of a drain, beside graces
 constexpr std::chrono::seconds kLastAnswersMax{1};  // to write them when the grace is over
 
 std::string url_of(const Config& config, std::uint16_t port) {
-  const bool is_v6 = config.listen.host.find(':') != std::string::npos;
+  const std::string& host = config.listen.host;
   return fmt::format("{}://{}:{}", config.tls_cert.empty() ? "http" : "https",
-                     is_v6 ? "[" + config.listen.host + "]" : config.listen.host, port);
+                     host.find(':') != std::string::npos ? "[" + host + "]" : host, port);
+}
+
+// A gateway that listens everywhere is reached on loopback.
+std::string local_url_of(const Config& config, std::uint16_t port) {
+  const std::string& host = config.listen.host;
+  if (host != "0.0.0.0" && host != "::") return url_of(config, port);
+  return fmt::format("{}://{}:{}", config.tls_cert.empty() ? "http" : "https",
+                     host == "::" ? "[::1]" : "127.0.0.1", port);
 }
 
 std::string home_of(const std::map<std::string, std::string>& environment) {
@@ -344,12 +352,15 @@ Async<void> Gateway::start() {
   if (!deps_.config.tls_cert.empty()) {
     auto loaded = load_tls(deps_.config.tls_cert, deps_.config.tls_key);
     if (!loaded) co_return std::unexpected(loaded.error());
+    certificate_ = certificate_pem(*loaded);
     server_.replace_tls(std::move(*loaded));
   }
   const ListenAddress& listen = deps_.config.listen;
   const auto port = server_.listen(listen.host, listen.port);
   if (!port) co_return std::unexpected(port.error());
-  auto written = deps_.data_dir.write_port(*port);
+  port_ = *port;
+  auto written = deps_.data_dir.write_port(port_);
+  if (written) written = write_address();
   if (!written) co_return std::unexpected(written.error());
   listen_locally();
   tasks_.spawn(watch_.run());
@@ -384,6 +395,11 @@ Task<void> Gateway::tell_agents() {
   } else {
     log_agents(agents, deps_.log);
   }
+}
+
+// How clients on this machine find it, also where its TLS is in a file that they do not read.
+Result<void> Gateway::write_address() const {
+  return deps_.data_dir.write_address(local_url_of(deps_.config, port_), certificate_);
 }
 
 // Without it the commands of the owner go over TCP, with the admin token.
@@ -421,7 +437,12 @@ Task<void> Gateway::reload_certificate() {
                     {{"why", std::string_view(loaded.error().message)}});
     co_return;
   }
+  certificate_ = certificate_pem(*loaded);
   server_.replace_tls(std::move(*loaded));
+  if (const auto written = write_address(); !written) {
+    deps_.log.warn("clients on this machine do not know the new certificate; restart the gateway",
+                   {{"why", std::string_view(written.error().message)}});
+  }
   deps_.log.info("the certificate was reloaded; the rest of the configuration was not");
 }
 
@@ -457,7 +478,7 @@ Async<void> Gateway::drain() {
     deps_.log.warn("the last words did not reach the ledger",
                    {{"why", std::string_view(ended.error().detail)}});
   }
-  deps_.data_dir.remove_port();
+  deps_.data_dir.remove_port_and_address();
   deps_.log.info("drained", {{"cut_off", static_cast<std::int64_t>(server_.busy())}});
   co_return Result<void>{};
 }

@@ -81,6 +81,7 @@ class Gateway {
   void connect();
   Async<void> start();
   void listen_locally();
+  Result<void> write_address() const;
   Task<void> wait_for_signal();
   Task<void> reload_certificate();
   Task<void> watch_for_second_signal();
@@ -111,6 +112,8 @@ class Gateway {
 
   Dependencies deps_;
   const std::string instance_id_;
+  std::uint16_t port_ = 0;
+  std::string certificate_;  // PEM; empty: no TLS
   const std::size_t connections_max_;
   bool is_draining_ = false;
   bool is_ending_ = false;

@@ -172,25 +172,19 @@ Result<LocalGateway> find_local_gateway(const std::string& data_dir) {
   auto config = effective_config(std::move(flags));
   if (!config) return std::unexpected(config.error());
   LocalGateway local;
-  local.is_running = is_data_dir_in_use(config->data_dir);
-  if (local.is_running) local.socket_file = find_admin_socket_in(config->data_dir);
-  local.tls_cert = config->tls_cert;
-  local.admin_token = std::move(config->admin_token);
-  if (local.admin_token.empty()) {
-    auto token = read_admin_token_in(config->data_dir);
-    if (!token && token.error().kind != Errc::not_found) return std::unexpected(token.error());
-    if (token) local.admin_token = std::move(*token);
-    local.is_token_from_file = token.has_value();
-  }
-  // A gateway that listens everywhere is reached on loopback.
-  std::string host = config->listen.host;
-  if (host == "0.0.0.0") host = "127.0.0.1";
-  if (host == "::") host = "::1";
-  if (host.find(':') != std::string::npos) host = "[" + host + "]";
-  const auto port = read_port_in(config->data_dir);
-  if (!port && port.error().kind != Errc::not_found) return std::unexpected(port.error());
-  local.url = fmt::format("{}://{}:{}", local.tls_cert.empty() ? "http" : "https", host,
-                          port.value_or(config->listen.port));
+  local.data_dir = config->data_dir;
+  auto token = read_admin_token_in(config->data_dir);
+  if (!token && token.error().kind != Errc::not_found) return std::unexpected(token.error());
+  if (token) local.admin_token = std::move(*token);
+  // The file may be left over from a gateway that was killed; another program may have its port.
+  if (!is_data_dir_in_use(config->data_dir)) return local;
+  auto written = read_address_in(config->data_dir);
+  if (!written && written.error().kind != Errc::not_found) return std::unexpected(written.error());
+  if (!written) return local;
+  local.is_running = true;
+  local.url = std::move(written->url);
+  local.certificate = std::move(written->certificate);
+  local.socket_file = find_admin_socket_in(config->data_dir);
   return local;
 }
 

@@ -472,7 +472,7 @@ CODES_UNSEEN = {
     "ledger_unsupported", "listen", "no_launcher", "no_pid_namespace", "no_proc", "no_subreaper",
     "tls",
     # the command line's own
-    "bad_port_file", "bad_url", "copy_failed", "file_exists", "file_unreadable", "file_unwritable",
+    "bad_url", "copy_failed", "file_exists", "file_unreadable", "file_unwritable",
     "ledger_damaged", "ledger_schema", "no_file", "stopped", "unreachable", "usage",
     # the caller has gone, or hears of it by another code, or is cut
     "caller_gone", "file_changed", "invalid_cidr", "not_reading", "zero_byte"}

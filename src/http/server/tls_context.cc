@@ -36,4 +36,15 @@ Result<TlsContext> load_tls(const std::string& certificate_file, const std::stri
   return made;
 }
 
+std::string certificate_pem(const TlsContext& context) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> text(BIO_new(BIO_s_mem()), BIO_free);
+  if (!text ||
+      PEM_write_bio_X509(text.get(), SSL_CTX_get0_certificate(context->native_handle())) != 1) {
+    return {};
+  }
+  const char* data = nullptr;
+  const long bytes = BIO_get_mem_data(text.get(), &data);
+  return bytes > 0 ? std::string(data, static_cast<std::size_t>(bytes)) : std::string();
+}
+
 }  // namespace clawdforge

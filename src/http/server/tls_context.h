@@ -16,4 +16,7 @@ using TlsContext = std::shared_ptr<boost::asio::ssl::context>;
 // recorded before. Errc::internal: a file cannot be used, or the two do not belong together.
 Result<TlsContext> load_tls(const std::string& certificate_file, const std::string& key_file);
 
+// The server's own certificate, without those that signed it; PEM.
+std::string certificate_pem(const TlsContext& context);
+
 }  // namespace clawdforge

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -19,7 +19,7 @@
 namespace clawdforge {
 namespace {
 
-constexpr std::size_t kSmallFileBytesMax = 4096;
+constexpr std::size_t kSmallFileBytesMax = 64 * 1024;
 constexpr std::chrono::seconds kDirLockWaitMax{1};
 constexpr int kLockLookMilliseconds = 10;
 
@@ -100,6 +100,7 @@ bool take_lock(int descriptor) {
 std::string lock_path_in(const std::string& directory) { return directory + "/lock"; }
 std::string token_path(const std::string& directory) { return directory + "/admin-token"; }
 std::string port_path(const std::string& directory) { return directory + "/port"; }
+std::string address_path(const std::string& directory) { return directory + "/address"; }
 std::string socket_path(const std::string& directory) { return directory + "/admin.sock"; }
 
 }  // namespace
@@ -158,7 +159,14 @@ Result<void> DataDir::write_port(std::uint16_t port) const {
   return replace_file(port_path(path_), fmt::format("{}\n", port), 0644);
 }
 
-void DataDir::remove_port() const { ::unlink(port_path(path_).c_str()); }
+Result<void> DataDir::write_address(std::string_view url, std::string_view certificate) const {
+  return replace_file(address_path(path_), fmt::format("{}\n{}", url, certificate), 0644);
+}
+
+void DataDir::remove_port_and_address() const {
+  ::unlink(port_path(path_).c_str());
+  ::unlink(address_path(path_).c_str());
+}
 
 bool is_data_dir_in_use(const std::string& data_dir) {
   const Descriptor lock(::open(lock_path_in(data_dir).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -178,15 +186,13 @@ Result<Secret> read_admin_token_in(const std::string& data_dir) {
   return Secret(std::move(*text));
 }
 
-Result<std::uint16_t> read_port_in(const std::string& data_dir) {
-  auto text = read_small_file(port_path(data_dir));
+Result<WrittenAddress> read_address_in(const std::string& data_dir) {
+  auto text = read_small_file(address_path(data_dir));
   if (!text) return std::unexpected(text.error());
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), port);
-  if (error != std::errc() || end != text->data() + text->size()) {
-    return fail(Errc::malformed, "bad_port_file", "The port file does not hold a number.");
-  }
-  return port;
+  const std::size_t end = std::min(text->find('\n'), text->size());
+  WrittenAddress written{text->substr(0, end), text->substr(std::min(end + 1, text->size()))};
+  if (!written.certificate.empty()) written.certificate += '\n';
+  return written;
 }
 
 }  // namespace clawdforge

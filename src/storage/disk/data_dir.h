@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/secret.h"
@@ -35,7 +36,10 @@ class DataDir {
   Result<void> write_admin_token(const Secret& token) const;
 
   Result<void> write_port(std::uint16_t port) const;
-  void remove_port() const;
+  // For clients on this machine, beside the port: where they reach the gateway, and the certificate
+  // (PEM) that it shows there; empty: it does not speak TLS.
+  Result<void> write_address(std::string_view url, std::string_view certificate) const;
+  void remove_port_and_address() const;
 
  private:
   DataDir(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
@@ -50,6 +54,11 @@ bool is_data_dir_in_use(const std::string& data_dir);
 // The gateway's Unix socket; empty: there is none.
 std::string find_admin_socket_in(const std::string& data_dir);
 Result<Secret> read_admin_token_in(const std::string& data_dir);
-Result<std::uint16_t> read_port_in(const std::string& data_dir);
+// What write_address() wrote; Errc::not_found when no gateway is ready.
+struct WrittenAddress {
+  std::string url;
+  std::string certificate;
+};
+Result<WrittenAddress> read_address_in(const std::string& data_dir);
 
 }  // namespace clawdforge

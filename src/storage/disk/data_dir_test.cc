@@ -95,15 +95,20 @@ TEST_F(DataDirTest, DoesNotFollowALinkToItsFiles) {
   EXPECT_EQ(kept, "a-secret-of-some-length");
 }
 
-TEST_F(DataDirTest, WritesAndRemovesThePort) {
+TEST_F(DataDirTest, WritesAndRemovesThePortAndTheAddress) {
   const auto directory = DataDir::open(root_ + "/d");
   ASSERT_TRUE(directory);
+  EXPECT_EQ(read_address_in(root_ + "/d").error().kind, Errc::not_found);
   ASSERT_TRUE(directory->write_port(8800));
-  EXPECT_EQ(read_port_in(root_ + "/d").value(), 8800);
-  directory->remove_port();
-  EXPECT_EQ(read_port_in(root_ + "/d").error().kind, Errc::not_found);
-  std::ofstream(root_ + "/d/port") << "88x\n";
-  EXPECT_EQ(read_port_in(root_ + "/d").error().kind, Errc::malformed);
+  ASSERT_TRUE(directory->write_address("http://127.0.0.1:8800", ""));
+  EXPECT_EQ(read_address_in(root_ + "/d")->url, "http://127.0.0.1:8800");
+  EXPECT_EQ(read_address_in(root_ + "/d")->certificate, "");
+  ASSERT_TRUE(directory->write_address("https://127.0.0.1:8800", "-----BEGIN\nx\n-----END\n"));
+  EXPECT_EQ(read_address_in(root_ + "/d")->url, "https://127.0.0.1:8800");
+  EXPECT_EQ(read_address_in(root_ + "/d")->certificate, "-----BEGIN\nx\n-----END\n");
+  directory->remove_port_and_address();
+  EXPECT_EQ(read_address_in(root_ + "/d").error().kind, Errc::not_found);
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/d/port"));
 }
 
 }  // namespace

@@ -1,0 +1,14 @@
+// The rows of the client's commands, one function for each noun. The dispatch joins them into the
+// table; what a command does stands in the file of its noun.
+#pragma once
+
+#include <vector>
+
+#include "cli/core/command.h"
+
+namespace clawdforge {
+
+std::vector<Command> run_commands();    // run, upload
+std::vector<Command> token_commands();  // token mint, list, show, set, rotate, revoke
+
+}  // namespace clawdforge

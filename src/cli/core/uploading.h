@@ -1,0 +1,16 @@
+// Brings a file of the caller to the gateway, on the way of a command. Blocks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/core/ask.h"
+
+namespace clawdforge {
+
+// The gateway's answer, with the file's token in it. kExitUsage: the file cannot be read.
+Asked<GatewayAnswer> upload_file(const Destination& to, const std::string& path,
+                                 std::optional<std::int64_t> ttl_secs = std::nullopt);
+
+}  // namespace clawdforge
