@@ -21,6 +21,7 @@
 #include "api/native/permission_routes.h"
 #include "api/native/run_routes.h"
 #include "api/native/session_routes.h"
+#include "api/native/usage_routes.h"
 #include "base/async/async_tokens.h"
 #include "base/version.h"
 #include "config/agents/agent_specs.h"
@@ -29,6 +30,7 @@
 #include "daemon/process_setup.h"
 #include "sessions/live/session_dependencies.h"
 #include "upkeep/recovery.h"
+#include "upkeep/usage_sweep.h"
 
 namespace clawdforge {
 namespace {
@@ -143,6 +145,7 @@ void Gateway::connect() {
   });
   sweeper_.add([this](SweepReport* report) { return session_sweep_.sweep(report); });
   sweeper_.add([this](SweepReport*) { return tidy_disk(); });
+  sweeper_.add([this](SweepReport*) { return sweep_usage(&deps_.ledger.usage, &deps_.clock); });
   sweeper_.add([this](SweepReport*) { return uploads_.count_stored(); });
 }
 
@@ -247,6 +250,7 @@ Endpoints Gateway::endpoints() {
                    policies_);
   add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
   add_sweep_routes(all, sweeper_);
+  add_usage_routes(all, deps_.ledger.usage, deps_.clock);
   return all;
 }
 

@@ -18,7 +18,8 @@ Ledger::Ledger(std::unique_ptr<SqlDriver> driver, std::string self, IoExecutor e
       journal(worker, instance_id),
       audit(worker),
       uploads(worker),
-      instances(worker, instance_id) {}
+      instances(worker, instance_id),
+      usage(worker) {}
 
 Async<std::int64_t> Ledger::foreign_change_mark() {
   return worker.call<std::int64_t>(Lane(), Access::read,

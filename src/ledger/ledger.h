@@ -28,6 +28,7 @@
 #include "ledger/rows/upload_rows.h"
 #include "ledger/sessions/journal_rows.h"
 #include "ledger/sessions/session_rows.h"
+#include "ledger/usage/usage_rows.h"
 
 namespace clawdforge {
 
@@ -57,6 +58,7 @@ struct Ledger {
   AuditRows audit;
   UploadRows uploads;
   InstanceRows instances;
+  UsageRows usage;
 };
 
 }  // namespace clawdforge

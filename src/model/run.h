@@ -66,6 +66,8 @@ struct RunEnd {
   std::optional<int> exit_signal;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;
+  // For how long the agent worked. None: it was not asked, so this is not an ask.
+  std::optional<std::int64_t> agent_ms;
 };
 
 // A row as the audit shows it; `end` is absent while the run is under way.

@@ -22,6 +22,31 @@ struct RowCheck {
   std::string_view wrong;
 };
 
+// Usage rows less the rows of asks that are kept: of each hour and app never below zero.
+constexpr std::string_view kUsageDifference =
+    "SELECT app_name || '/' || agent || '/' || kind || '/' || hour AS id FROM ("
+    "SELECT app_name, agent, model, kind, at / 3600 AS hour, asks, input_tokens, output_tokens, "
+    "cache_read_tokens, cache_write_tokens, nano_usd, agent_ms FROM usage_minutes "
+    "UNION ALL SELECT app_name, agent, model, kind, at / 3600, asks, input_tokens, output_tokens, "
+    "cache_read_tokens, cache_write_tokens, nano_usd, agent_ms FROM usage_hours "
+    "UNION ALL SELECT app_name, agent, COALESCE(model, ''), 'run', ended_at / 3600, -1, "
+    "-COALESCE(input_tokens, 0), -COALESCE(output_tokens, 0), -COALESCE(cache_read_tokens, 0), "
+    "-COALESCE(cache_write_tokens, 0), "
+    "-CASE WHEN cost_usd > 0 AND cost_usd <= 1e9 THEN CAST(ROUND(cost_usd * 1e9) AS BIGINT) "
+    "ELSE 0 END, -agent_ms FROM runs WHERE agent_ms IS NOT NULL "
+    "UNION ALL SELECT sessions.app_name, sessions.agent, COALESCE(sessions.model, ''), 'turn', "
+    "turns.ended_at / 3600, -1, -COALESCE(turns.input_tokens, 0), "
+    "-COALESCE(turns.output_tokens, 0), -COALESCE(turns.cache_read_tokens, 0), "
+    "-COALESCE(turns.cache_write_tokens, 0), "
+    "-CASE WHEN turns.cost_usd > 0 AND turns.cost_usd <= 1e9 "
+    "THEN CAST(ROUND(turns.cost_usd * 1e9) AS BIGINT) ELSE 0 END, -turns.agent_ms "
+    "FROM turns JOIN sessions ON sessions.session_id = turns.session_id "
+    "WHERE turns.agent_ms IS NOT NULL) AS both "
+    "GROUP BY app_name, agent, model, kind, hour "
+    "HAVING SUM(asks) < 0 OR SUM(input_tokens) < 0 OR SUM(output_tokens) < 0 "
+    "OR SUM(cache_read_tokens) < 0 OR SUM(cache_write_tokens) < 0 OR SUM(nano_usd) < 0 "
+    "OR SUM(agent_ms) < 0";
+
 constexpr std::array kRowChecks = {
     RowCheck{{"session-times", "a session has a time that is none"},
              "SELECT session_id AS id FROM sessions "
@@ -101,6 +126,8 @@ constexpr std::array kRowChecks = {
              "WHERE event NOT IN ('create', 'turn', 'close', 'sweep_close', 'hard_delete', "
              "'cancel', 'permission', 'interrupted', 'token_mint', 'token_change', "
              "'token_rotate', 'token_revoke') OR NOT (at BETWEEN 0 AND 253402300799)"},
+    RowCheck{{"usage-rows", "the usage of an hour is less than that of its runs and turns"},
+             kUsageDifference},
     RowCheck{{"journal-session", "events of a session that is not there"},
              "SELECT DISTINCT session_id AS id FROM journal WHERE NOT EXISTS "
              "(SELECT 1 FROM sessions WHERE sessions.session_id = journal.session_id)"},

@@ -200,6 +200,7 @@ Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answ
   end.exit_signal = answer.exit_signal;
   end.usage = answer.usage;
   end.cost_usd = answer.cost_usd;
+  end.agent_ms = end.duration_ms;
   // Done means committed: a caller whose run is not settled is told so, and not its result.
   auto settled = co_await deps_.settler.settle(std::move(end));
   if (!settled) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kLeftOverTurnsMax = 500;  // read in one step
 
 // The closing event, the end of the turn's row and the line of the audit, in one write.
-SessionWrite interruption_of(const UnfinishedTurn& turn, TimePoint now) {
+SessionWrite interruption_of(const UnfinishedTurn& turn, bool is_asked, TimePoint now) {
   TurnOutcome outcome;
   outcome.turn_index = turn.index;
   outcome.failure =
@@ -44,7 +44,8 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, TimePoint now) {
                         .code = "interrupted",
                         .usage = {},
                         .cost_usd = {},
-                        .error = outcome.failure->message});
+                        .error = outcome.failure->message,
+                        .agent_ms = is_asked ? std::optional<std::int64_t>(0) : std::nullopt});
   write.audit.push_back({.event = "interrupted",
                          .at = now,
                          .meta = fmt::format(R"({{"turn_index":{}}})", turn.index)});
@@ -59,11 +60,13 @@ Async<std::int64_t> interrupt_turns(RecoveryDependencies deps) {
     if (!left) co_return std::unexpected(left.error());
     if (left->empty()) co_return turns;
     for (UnfinishedTurn turn : *left) {
+      // Turns run in their order: the others of the session still waited.
+      const bool is_asked = !newest.contains(turn.session_id);
       std::int64_t& last = newest[turn.session_id];
       turn.last_event_id = std::max(turn.last_event_id, last);
       last = turn.last_event_id + 1;
       const auto written =
-          co_await deps.ledger.journal.write(interruption_of(turn, deps.clock.now()));
+          co_await deps.ledger.journal.write(interruption_of(turn, is_asked, deps.clock.now()));
       if (!written) co_return std::unexpected(written.error());
       ++turns;
     }

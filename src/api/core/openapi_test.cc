@@ -21,6 +21,7 @@
 #include "api/native/permission_routes.h"
 #include "api/native/run_routes.h"
 #include "api/native/session_routes.h"
+#include "api/native/usage_routes.h"
 #include "base/async/run_to_end.h"
 #include "http/message/router.h"
 #include "ledger/open_ledger.h"
@@ -108,6 +109,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
                    clock, log, metrics},
                   {std::chrono::seconds(60), {}});
   add_sweep_routes(endpoints, sweeper);
+  add_usage_routes(endpoints, ledger->usage, clock);
 
   Operations served;
   for (const Endpoint& endpoint : endpoints) {

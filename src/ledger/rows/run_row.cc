@@ -29,6 +29,7 @@ enum RunColumn : std::size_t {
   kRunAtCacheWriteTokens,
   kRunAtCostUsd,
   kRunAtError,
+  kRunAtAgentMs,
 };
 static_assert(kRunAtRunId == kRunColumnId && kRunAtStartedAt == kRunColumnStartedAt);
 
@@ -67,6 +68,7 @@ RunRecord run_from(const SqlRow& row) {
   end.usage = usage_in(row, kRunAtInputTokens);
   end.cost_usd = number_in(row.at(kRunAtCostUsd));
   end.error = text_in(row.at(kRunAtError));
+  end.agent_ms = whole_in(row.at(kRunAtAgentMs));
   return record;
 }
 
@@ -83,6 +85,7 @@ SqlRow row_of(const RunEnd& end) {
   append_usage(row, end.usage);
   row.push_back(sql_value(end.cost_usd));
   row.push_back(sql_value(end.error));
+  row.push_back(sql_value(end.agent_ms));
   return row;
 }
 

@@ -11,7 +11,7 @@ namespace clawdforge {
 inline constexpr std::string_view kRunColumns =
     "run_id, app_name, agent, model, prompt_bytes, started_at, instance_id, state, outcome, "
     "ended_at, duration_ms, result_bytes, stop_reason, exit_code, exit_signal, input_tokens, "
-    "output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, error";
+    "output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, error, agent_ms";
 
 inline constexpr std::size_t kRunColumnId = 0;
 inline constexpr std::size_t kRunColumnStartedAt = 5;

@@ -7,6 +7,7 @@
 #include "ledger/rows/instance_rows.h"
 #include "ledger/rows/page_cursor.h"
 #include "ledger/rows/run_row.h"
+#include "ledger/usage/usage_count.h"
 
 namespace clawdforge {
 namespace {
@@ -19,7 +20,8 @@ constexpr std::string_view kSettleRun =
     "UPDATE runs SET state = $2, outcome = $3, ended_at = $4, duration_ms = $5, "
     "result_bytes = $6, stop_reason = $7, exit_code = $8, exit_signal = $9, input_tokens = $10, "
     "output_tokens = $11, cache_read_tokens = $12, cache_write_tokens = $13, cost_usd = $14, "
-    "error = $15 WHERE run_id = $1";
+    "error = $15, agent_ms = $16 WHERE run_id = $1 AND ended_at IS NULL "
+    "RETURNING app_name, agent, model";
 constexpr std::string_view kForgetProcess =
     "UPDATE runs SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
     "WHERE run_id = $1";
@@ -27,8 +29,9 @@ constexpr std::string_view kForgetProcesses =
     "UPDATE runs SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
     "WHERE process_pid IS NOT NULL AND (instance_id IS NULL OR instance_id <> $1) AND {}";
 constexpr std::string_view kInterruptRuns =
-    "UPDATE runs SET state = 'interrupted', outcome = 'interrupted', ended_at = $2 "
-    "WHERE ended_at IS NULL AND (instance_id IS NULL OR instance_id <> $1) AND {}";
+    "UPDATE runs SET state = 'interrupted', outcome = 'interrupted', ended_at = $2, agent_ms = 0 "
+    "WHERE ended_at IS NULL AND (instance_id IS NULL OR instance_id <> $1) AND {} "
+    "RETURNING app_name, agent, model";
 constexpr std::string_view kLeftOfRuns =
     "SELECT process_pid, process_start, process_boot_id FROM runs WHERE process_pid IS NOT NULL "
     "AND (instance_id IS NULL OR instance_id <> $1) AND {} "
@@ -68,6 +71,44 @@ Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const Page
   page.runs.reserve(result->rows.size());
   for (const SqlRow& row : result->rows) page.runs.push_back(run_from(row));
   return page;
+}
+
+// Of a row with the app, the agent and the model.
+AskUsage ask_of(const SqlRow& row, const RunEnd& end) {
+  return {.app = text_in(row.at(0)).value_or(""),
+          .agent = text_in(row.at(1)).value_or(""),
+          .model = text_in(row.at(2)).value_or(""),
+          .kind = AskKind::run,
+          .has_failed = end.state == "failed" || end.state == "interrupted",
+          .is_answered = end.state == "succeeded",
+          .tokens = end.usage.value_or(Usage()),
+          .nano_usd = nano_usd_of(end.cost_usd),
+          .agent_ms = end.agent_ms.value_or(0),
+          .ended_at = end.ended_at};
+}
+
+// Counted in the usage with the change that ends the row, so never twice.
+Result<void> settle_run(SqlDriver& driver, const RunEnd& end) {
+  const auto settled = driver.execute(kSettleRun, row_of(end));
+  if (!settled) return std::unexpected(settled.error());
+  if (settled->rows.empty() || !end.agent_ms) return {};
+  return count_ask(driver, ask_of(settled->rows.front(), end));
+}
+
+// With what is known: each was an ask.
+Result<std::int64_t> interrupt_runs(SqlDriver& driver, const std::string& self, TimePoint at) {
+  static const std::string kInterrupt = fmt::format(kInterruptRuns, owner_has_ended("runs"));
+  const auto ended = driver.execute(kInterrupt, {self, unix_seconds(at)});
+  if (!ended) return std::unexpected(ended.error());
+  RunEnd end;
+  end.state = "interrupted";
+  end.ended_at = at;
+  for (const SqlRow& row : ended->rows) {
+    if (auto counted = count_ask(driver, ask_of(row, end)); !counted) {
+      return std::unexpected(std::move(counted.error()));
+    }
+  }
+  return static_cast<std::int64_t>(ended->rows.size());
 }
 
 }  // namespace
@@ -112,10 +153,9 @@ Async<void> RunRows::add(Run run, ProcessMark process) {
 
 Async<void> RunRows::settle(RunEnd end) {
   Lane lane(end.app);
-  return worker_.call<void>(std::move(lane), Access::write,
-                            [end = std::move(end)](SqlDriver& driver) {
-                              return without_rows(driver.execute(kSettleRun, row_of(end)));
-                            });
+  return worker_.call<void>(
+      std::move(lane), Access::write,
+      [end = std::move(end)](SqlDriver& driver) { return settle_run(driver, end); });
 }
 
 Async<void> RunRows::forget_processes(std::vector<std::string> run_ids) {
@@ -145,10 +185,8 @@ Async<std::vector<ProcessMark>> RunRows::left_processes(std::int64_t limit) cons
 
 Async<std::int64_t> RunRows::interrupt_left(TimePoint at) {
   return worker_.call<std::int64_t>(Lane(), Access::write, [self = self_, at](SqlDriver& driver) {
-    static const std::string kEnded = owner_has_ended("runs");
-    static const std::string kInterrupt = fmt::format(kInterruptRuns, kEnded);
-    static const std::string kForget = fmt::format(kForgetProcesses, kEnded);
-    auto interrupted = changed_by(driver.execute(kInterrupt, {self, unix_seconds(at)}));
+    static const std::string kForget = fmt::format(kForgetProcesses, owner_has_ended("runs"));
+    auto interrupted = interrupt_runs(driver, self, at);
     if (!interrupted) return interrupted;
     auto forgotten = without_rows(driver.execute(kForget, {self}));
     if (!forgotten) interrupted = std::unexpected(std::move(forgotten.error()));

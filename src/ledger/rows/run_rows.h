@@ -26,7 +26,8 @@ class RunRows {
 
   // A run that begins, with its process. To add the same one again changes nothing.
   Async<void> add(Run run, ProcessMark process);
-  // How it ended; the process mark stays. A row that is gone stays gone.
+  // How it ended, counted in the usage if its agent was asked; the process mark stays. A row that
+  // has ended stays as it is, and one that is gone stays gone.
   Async<void> settle(RunEnd end);
   // The processes of these runs are gone: their rows name none any more.
   Async<void> forget_processes(std::vector<std::string> run_ids);

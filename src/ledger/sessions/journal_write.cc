@@ -10,6 +10,7 @@
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
 #include "ledger/sessions/journal_rows.h"
+#include "ledger/usage/usage_count.h"
 
 namespace clawdforge {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::string_view kAddBlock =
 constexpr std::string_view kEndTurn =
     "UPDATE turns SET state = $3, ended_at = $4, stop_reason = $5, code = $6, input_tokens = $7, "
     "output_tokens = $8, cache_read_tokens = $9, cache_write_tokens = $10, cost_usd = $11, "
-    "error = $12 WHERE session_id = $1 AND turn_index = $2 AND ended_at IS NULL";
+    "error = $12, agent_ms = $13 WHERE session_id = $1 AND turn_index = $2 AND ended_at IS NULL";
 // A text that another program has put in place of a number is larger than every number, and
 // must not stay for ever: hence the upper bounds.
 constexpr std::string_view kNoteProgress =
@@ -113,7 +114,29 @@ SqlRow row_of(const std::string& session_id, const TurnSettled& end) {
   append_usage(row, end.usage);
   row.push_back(sql_value(end.cost_usd));
   row.push_back(sql_value(end.error));
+  row.push_back(sql_value(end.agent_ms));
   return row;
+}
+
+constexpr std::string_view kWhoseTurn =
+    "SELECT app_name, agent, model FROM sessions WHERE session_id = $1";
+
+// In the usage, with the change that ends the turn's row, so never twice.
+Result<void> count_turn(SqlDriver& driver, const std::string& session_id, const TurnSettled& end) {
+  const auto session = driver.execute(kWhoseTurn, {session_id});
+  if (!session) return std::unexpected(session.error());
+  if (session->rows.empty()) return {};
+  const SqlRow& row = session->rows.front();
+  return count_ask(driver, {.app = text_in(row.at(0)).value_or(""),
+                            .agent = text_in(row.at(1)).value_or(""),
+                            .model = text_in(row.at(2)).value_or(""),
+                            .kind = AskKind::turn,
+                            .has_failed = end.state == "failed" || end.state == "interrupted",
+                            .is_answered = end.state == "done",
+                            .tokens = end.usage.value_or(Usage()),
+                            .nano_usd = nano_usd_of(end.cost_usd),
+                            .agent_ms = end.agent_ms.value_or(0),
+                            .ended_at = end.at});
 }
 
 // A write with its blocks as rows.
@@ -153,6 +176,10 @@ Result<Progress> add_rows(SqlDriver& driver, const PreparedWrite& prepared) {
     const auto ended = changed_by(driver.execute(kEndTurn, row_of(write.session_id, end)));
     if (!ended) return std::unexpected(ended.error());
     progress.add(end, *ended > 0);
+    if (*ended == 0 || !end.agent_ms) continue;
+    if (auto counted = count_turn(driver, write.session_id, end); !counted) {
+      return std::unexpected(std::move(counted.error()));
+    }
   }
   return progress;
 }

@@ -74,8 +74,7 @@ UsageSums sums_of(const AskUsage& ask) {
                  .tokens = ask.tokens,
                  .nano_usd = ask.nano_usd,
                  .agent_ms = ask.agent_ms};
-  // How long a failure took says nothing of answers.
-  if (!ask.has_failed) sums.answers[answer_bucket(ask.agent_ms)] = 1;
+  if (ask.is_answered) sums.answers[answer_bucket(ask.agent_ms)] = 1;
   return sums;
 }
 

@@ -30,6 +30,7 @@ struct AskUsage {
   std::string model;  // empty: the agent's default
   AskKind kind = AskKind::run;
   bool has_failed = false;
+  bool is_answered = false;  // it went well, so its time is that of an answer
   Usage tokens;
   std::int64_t nano_usd = 0;
   std::int64_t agent_ms = 0;

@@ -78,6 +78,7 @@ class LiveTurn {
   TurnStop stop = TurnStop::none;
   std::optional<Failure> stop_failure;  // what its caller is told then; none: not a failure
   std::chrono::steady_clock::time_point begun;
+  std::chrono::steady_clock::time_point asked_at;    // once its agent was asked
   std::chrono::steady_clock::time_point give_up_at;  // until when its session waits for it
   std::optional<bool> is_resumed;
   std::uint64_t journal_mark = 0;  // of its end, once it is over

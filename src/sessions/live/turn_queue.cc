@@ -102,6 +102,7 @@ void TurnQueue::note_new_agent() {
 
 void TurnQueue::note_asked(LiveTurn& turn) {
   turn.stage = TurnStage::asked;
+  turn.asked_at = steady_clock::now();
   last_turn_ = turn.index;
 }
 
@@ -124,7 +125,8 @@ bool TurnQueue::drop(const std::shared_ptr<LiveTurn>& turn, TurnStop reason) {
 
 void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
                          std::optional<Failure> failure) {
-  if (turn.is_asked()) {
+  const bool is_ask = turn.is_asked();
+  if (is_ask) {
     ended_turn_ = turn.index;
     last_active_ = steady_clock::now();
   }
@@ -141,6 +143,10 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
                       .code = {},
                       .usage = outcome.usage,
                       .cost_usd = outcome.cost_usd};
+  if (is_ask) {
+    settled.agent_ms =
+        std::chrono::floor<std::chrono::milliseconds>(last_active_ - turn.asked_at).count();
+  }
   if (outcome.failure) {
     settled.code = outcome.failure->code;
     settled.error = sentence_of(*outcome.failure);

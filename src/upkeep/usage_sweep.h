@@ -1,0 +1,14 @@
+// What the sweeper does with rows of usage: minutes become hours, and old hours go.
+#pragma once
+
+#include "base/async/async.h"
+#include "base/clock.h"
+
+namespace clawdforge {
+
+class UsageRows;
+
+// Both must live until the task has ended. Goes on with the next call where there is much to do.
+Async<void> sweep_usage(UsageRows* rows, const Clock* clock);
+
+}  // namespace clawdforge
