@@ -37,7 +37,8 @@ constexpr std::size_t kBlockBytes = 4096;
 
 struct Bench {
   explicit Bench(const std::string& path) {
-    auto opened = open_ledger(io.get_executor(), "sqlite:" + path, "bench", log, metrics);
+    auto opened =
+        open_ledger(io.get_executor(), "sqlite:" + path, InstanceId("bench"), log, metrics);
     if (!opened) give_up(opened.error().message);
     ledger = std::move(*opened);
   }
@@ -45,7 +46,7 @@ struct Bench {
   // Names and digests grow with time, as the keys of runs, sessions and the journal do.
   App next_app() {
     App app;
-    app.name = ids.uuid();
+    app.name = AppName(ids.uuid());
     std::ranges::copy(app.name.substr(0, app.token_digest.size()), app.token_digest.begin());
     app.created_at = clock.now();
     return app;

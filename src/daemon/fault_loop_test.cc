@@ -339,7 +339,7 @@ std::string FaultLoopTest::run() {
   auto file = SqliteDriver::open(root_ / "data" / "clawdforge.db", {});
   if (!file) return file.error().message;
   if (!migrate(**file, kSchemaFiles, "the test's ledger", clock.now())) return "not migrated";
-  Ledger ledger(std::make_unique<FaultyDriver>(std::move(*file), faults_), ids.uuid(),
+  Ledger ledger(std::make_unique<FaultyDriver>(std::move(*file), faults_), InstanceId(ids.uuid()),
                 io.get_executor(), {}, log, metrics);
   Spawner::Options options;
   options.kill_grace = 200ms;

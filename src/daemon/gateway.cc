@@ -135,7 +135,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
 void Gateway::connect() {
   deps_.metrics.gauge("clawdforge_build_info", "The running version.", {{"version", kVersion}})
       .set(1);
-  apps_.on_removed([this](const std::string& app) {
+  apps_.on_removed([this](const AppName& app) {
     runs_.end_app(app);
     removals_.note(app);
   });
@@ -227,7 +227,7 @@ ServerOptions Gateway::server_options() {
   options.refusals = refusals();
   // The id's random tail tells the requests of two lives of the gateway apart. Short: with
   // its number after it, the id fits into a string without memory of its own.
-  options.request_id_prefix = "r" + instance_id_.substr(instance_id_.size() - 6) + "-";
+  options.request_id_prefix = "r" + instance_id_.str().substr(instance_id_.str().size() - 6) + "-";
   return options;
 }
 

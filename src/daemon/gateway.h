@@ -111,7 +111,7 @@ class Gateway {
   ProgramProbe probe_of(const std::string& program);
 
   Dependencies deps_;
-  const std::string instance_id_;
+  const InstanceId instance_id_;
   std::uint16_t port_ = 0;
   std::string certificate_;  // PEM; empty: no TLS
   const std::size_t connections_max_;

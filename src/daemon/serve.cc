@@ -90,7 +90,7 @@ Result<void> run_gateway(const Config& config, Log& log, const ServiceNotice& no
   if (!digest) return std::unexpected(digest.error());
 
   IoContext io(1);
-  auto ledger = open_ledger(io.get_executor(), config.ledger, ids.uuid(), log, metrics);
+  auto ledger = open_ledger(io.get_executor(), config.ledger, InstanceId(ids.uuid()), log, metrics);
   if (!ledger) return std::unexpected(ledger.error());
   auto program = own_program();
   if (!program) return std::unexpected(program.error());

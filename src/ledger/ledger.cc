@@ -8,7 +8,7 @@
 
 namespace clawdforge {
 
-Ledger::Ledger(std::unique_ptr<SqlDriver> driver, std::string self, IoExecutor executor,
+Ledger::Ledger(std::unique_ptr<SqlDriver> driver, InstanceId self, IoExecutor executor,
                LedgerWorkerOptions options, Log& log, Metrics& metrics)
     : instance_id(std::move(self)),
       worker(std::move(driver), executor, options, log, metrics),
@@ -26,7 +26,7 @@ Async<std::int64_t> Ledger::foreign_change_mark() {
                                    [](SqlDriver& driver) { return driver.change_mark(); });
 }
 
-Result<std::unique_ptr<Ledger>> open_ledger(IoExecutor executor, std::string url, std::string self,
+Result<std::unique_ptr<Ledger>> open_ledger(IoExecutor executor, std::string url, InstanceId self,
                                             Log& log, Metrics& metrics, LedgerOptions options) {
   constexpr std::string_view kSqlite = "sqlite:";
   if (url.starts_with("postgresql:") || url.starts_with("postgres:")) {

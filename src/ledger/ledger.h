@@ -34,7 +34,7 @@ namespace clawdforge {
 
 struct Ledger {
   // `self` is the id of this gateway process, new in every life: its rows carry it.
-  Ledger(std::unique_ptr<SqlDriver> driver, std::string self, IoExecutor executor,
+  Ledger(std::unique_ptr<SqlDriver> driver, InstanceId self, IoExecutor executor,
          LedgerWorkerOptions options, Log& log, Metrics& metrics);
 
   // A number that differs from the last one when another program has changed the ledger.
@@ -49,7 +49,7 @@ struct Ledger {
   // Blocks until all calls made so far are done; calls made later are refused.
   void stop() { worker.stop(); }
 
-  const std::string instance_id;
+  const InstanceId instance_id;
   LedgerWorker worker;  // before the rows, which use it
   AppRows apps;
   RunRows runs;

@@ -28,8 +28,9 @@ class LedgerContract : public ::testing::TestWithParam<Database> {
     ASSERT_TRUE(migrated) << migrated.error().message;
     const auto seeded = (*driver)->run_script(rows);
     ASSERT_TRUE(seeded) << seeded.error().detail;
-    house_.ledger = std::make_unique<Ledger>(std::move(*driver), "i1", house_.io.get_executor(),
-                                             LedgerWorkerOptions{}, house_.log, house_.metrics);
+    house_.ledger =
+        std::make_unique<Ledger>(std::move(*driver), InstanceId("i1"), house_.io.get_executor(),
+                                 LedgerWorkerOptions{}, house_.log, house_.metrics);
   }
 
   template <class T>

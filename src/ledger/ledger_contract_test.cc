@@ -56,7 +56,7 @@ TEST_P(LedgerContract, AppsComeByNameInTheOrderOfTheirBytes) {
     ASSERT_TRUE(await(ledger().apps.add(app_named(name))));
   }
   std::vector<std::string> names;
-  for (const App& app : apps()) names.push_back(app.name);
+  for (const App& app : apps()) names.push_back(app.name.str());
   EXPECT_EQ(names, (std::vector<std::string>{"a-", "a1", "a_", "ab", "b"}));
 }
 
@@ -80,7 +80,7 @@ TEST_P(LedgerContract, ATokenBelongsToOneAppOnly) {
   thief.token_digest = sha256("a");
   EXPECT_FALSE(await(ledger().apps.add(thief)));
   ASSERT_TRUE(await(ledger().apps.add(app_named("c"))));
-  EXPECT_FALSE(await(ledger().apps.rotate("c", sha256("a"))));
+  EXPECT_FALSE(await(ledger().apps.rotate(AppName("c"), sha256("a"))));
   ASSERT_EQ(apps().size(), 2u);
   EXPECT_EQ(apps().at(1).token_digest, sha256("c"));
 }
@@ -90,11 +90,11 @@ TEST_P(LedgerContract, RotatingChangesTheTokenAndNothingElse) {
   App app = app_named("a");
   app.sessions_max = 7;
   ASSERT_TRUE(await(ledger().apps.add(app)));
-  ASSERT_TRUE(await(ledger().apps.rotate("a", sha256("new"))));
+  ASSERT_TRUE(await(ledger().apps.rotate(AppName("a"), sha256("new"))));
   EXPECT_EQ(apps().at(0).token_digest, sha256("new"));
   EXPECT_EQ(apps().at(0).sessions_max, 7);
 
-  const auto rotated = await(ledger().apps.rotate("absent", sha256("new2")));
+  const auto rotated = await(ledger().apps.rotate(AppName("absent"), sha256("new2")));
   ASSERT_FALSE(rotated);
   EXPECT_EQ(rotated.error().kind, Errc::not_found);
   EXPECT_EQ(rotated.error().code, "token_not_found");
@@ -109,13 +109,13 @@ TEST_P(LedgerContract, RemovingAnAppClosesItsOpenSessionsAndNoOthers) {
       ('s1', 'a', 'demo', 1, NULL), ('s2', 'a', 'demo', 2, NULL), ('s3', 'a', 'demo', 3, 9),
       ('s4', 'b', 'demo', 4, NULL), ('s5', 'gone', 'demo', 5, NULL);)");
   EXPECT_EQ(await(ledger().sessions.count_open()), 4);
-  ASSERT_TRUE(await(ledger().apps.remove("a", at_second(10))));
+  ASSERT_TRUE(await(ledger().apps.remove(AppName("a"), at_second(10))));
   EXPECT_EQ(await(ledger().sessions.count_open()), 2);
   ASSERT_EQ(apps().size(), 1u);
   EXPECT_EQ(apps().at(0).name, "b");
 
   for (const char* name : {"a", "gone"}) {
-    const auto removed = await(ledger().apps.remove(name, at_second(11)));
+    const auto removed = await(ledger().apps.remove(AppName(name), at_second(11)));
     ASSERT_FALSE(removed);
     EXPECT_EQ(removed.error().kind, Errc::not_found);
     EXPECT_EQ(removed.error().code, "token_not_found");
@@ -126,7 +126,7 @@ TEST_P(LedgerContract, RemovingAnAppClosesItsOpenSessionsAndNoOthers) {
 TEST_P(LedgerContract, ARemovedNameIsFreeAgain) {
   open();
   ASSERT_TRUE(await(ledger().apps.add(app_named("a"))));
-  ASSERT_TRUE(await(ledger().apps.remove("a", at_second(10))));
+  ASSERT_TRUE(await(ledger().apps.remove(AppName("a"), at_second(10))));
   EXPECT_TRUE(await(ledger().apps.add(app_named("a"))));
 }
 
@@ -134,9 +134,11 @@ TEST_P(LedgerContract, TheTimeOfLastUseOnlyMovesForwards) {
   open();
   ASSERT_TRUE(await(ledger().apps.add(app_named("a"))));
   ASSERT_TRUE(await(ledger().apps.add(app_named("b"))));
-  const std::vector<AppUse> first = {{"a", at_second(100)}, {"gone", at_second(100)}};
+  const std::vector<AppUse> first = {{AppName("a"), at_second(100)},
+                                     {AppName("gone"), at_second(100)}};
   ASSERT_TRUE(await(ledger().apps.note_use(first)));
-  const std::vector<AppUse> second = {{"a", at_second(90)}, {"b", at_second(110)}};
+  const std::vector<AppUse> second = {{AppName("a"), at_second(90)},
+                                      {AppName("b"), at_second(110)}};
   ASSERT_TRUE(await(ledger().apps.note_use(second)));
   EXPECT_EQ(apps().at(0).last_used_at, at_second(100));
   EXPECT_EQ(apps().at(1).last_used_at, at_second(110));
@@ -156,19 +158,19 @@ TEST_P(LedgerContract, AnInstanceBeginsOnceBeatsAndEnds) {
 
 Run run_named(const std::string& id, std::int64_t second, const std::string& app = "a") {
   Run run;
-  run.id = id;
-  run.app = app;
+  run.id = RunId(id);
+  run.app = AppName(app);
   run.agent = "claude";
   run.model = "sonnet";
   run.prompt_bytes = 12;
   run.started_at = at_second(second);
-  run.instance_id = "i1";
+  run.instance_id = InstanceId("i1");
   return run;
 }
 
 std::vector<std::string> ids_of(const RunPage& page) {
   std::vector<std::string> ids;
-  for (const RunRecord& record : page.runs) ids.push_back(record.run.id);
+  for (const RunRecord& record : page.runs) ids.push_back(record.run.id.str());
   return ids;
 }
 
@@ -189,7 +191,7 @@ TEST_P(LedgerContract, ARunIsReadBackAsItBeganAndAsItEnded) {
   EXPECT_FALSE(begun.runs[0].end) << "it is under way";
 
   RunEnd end;
-  end.run_id = "r1";
+  end.run_id = RunId("r1");
   end.state = "failed";
   end.outcome = "timeout";
   end.ended_at = at_second(103);
@@ -219,7 +221,7 @@ TEST_P(LedgerContract, AnEndNeedsNothingOptionalAndMayComeTooLate) {
   open();
   ASSERT_TRUE(await(ledger().runs.add(run_named("r1", 100), {})));
   RunEnd end;
-  end.run_id = "r1";
+  end.run_id = RunId("r1");
   end.state = "succeeded";
   end.outcome = "ok";
   end.ended_at = at_second(101);
@@ -231,7 +233,7 @@ TEST_P(LedgerContract, AnEndNeedsNothingOptionalAndMayComeTooLate) {
   EXPECT_FALSE(read.exit_signal);
   EXPECT_FALSE(read.usage);
   EXPECT_FALSE(read.cost_usd);
-  end.run_id = "removed-meanwhile";
+  end.run_id = RunId("removed-meanwhile");
   EXPECT_TRUE(await(ledger().runs.settle(end)));
   EXPECT_EQ(await(ledger().runs.page({})).value().runs.size(), 1u);
 }
@@ -334,7 +336,7 @@ TEST_P(LedgerContract, RunsAreFilteredByAppAndTime) {
   };
   using Ids = std::vector<std::string>;
   AuditFilter filter;
-  filter.app = "odd";
+  filter.app = AppName("odd");
   EXPECT_EQ(ids(filter), (Ids{"r9", "r7", "r5", "r3", "r1"}));
   filter.since = at_second(103);
   EXPECT_EQ(ids(filter), (Ids{"r9", "r7", "r5", "r3"}));
@@ -347,7 +349,7 @@ TEST_P(LedgerContract, RunsAreFilteredByAppAndTime) {
   filter.app.reset();
   EXPECT_EQ(ids(filter), (Ids{"r4", "r3"})) << "the cursor is a place, whatever else is asked";
   AuditFilter absent;
-  absent.app = "absent";
+  absent.app = AppName("absent");
   EXPECT_TRUE(ids(absent).empty());
   AuditFilter backwards;
   backwards.since = at_second(105);
@@ -407,12 +409,12 @@ TEST_P(LedgerContract, OddRowsOfAnotherProgramBreakNoPage) {
 Upload upload_named(const std::string& name, std::int64_t expires_at, const char* app = "a") {
   Upload upload;
   upload.token_digest = sha256(name);
-  upload.app = app;
+  upload.app = AppName(app);
   upload.size = 123;
   upload.extension = ".txt";
   upload.created_at = at_second(100);
   upload.expires_at = at_second(expires_at);
-  upload.instance_id = "i1";
+  upload.instance_id = InstanceId("i1");
   return upload;
 }
 
@@ -421,7 +423,7 @@ TEST_P(LedgerContract, AnUploadIsFoundByItsOwnAppUntilItExpires) {
   ASSERT_TRUE(await(ledger().uploads.add(upload_named("f1", 200))));
   ASSERT_TRUE(await(ledger().uploads.add(upload_named("f2", 300))));
   const std::vector both = {sha256("f2"), sha256("f1")};
-  const auto found = await(ledger().uploads.find("a", both, at_second(199) + 999ms));
+  const auto found = await(ledger().uploads.find(AppName("a"), both, at_second(199) + 999ms));
   ASSERT_TRUE(found);
   ASSERT_EQ(found->size(), 2u);
   EXPECT_EQ(found->at(0).token_digest, sha256("f2")) << "in the order in which they were named";
@@ -434,9 +436,10 @@ TEST_P(LedgerContract, AnUploadIsFoundByItsOwnAppUntilItExpires) {
   EXPECT_EQ(read.expires_at, at_second(200));
   EXPECT_EQ(read.instance_id, "i1");
 
-  EXPECT_TRUE(await(ledger().uploads.find("a", {}, at_second(0))).value().empty());
+  EXPECT_TRUE(await(ledger().uploads.find(AppName("a"), {}, at_second(0))).value().empty());
   const auto missing = [&](const char* app, std::vector<Digest> digests, std::int64_t second) {
-    const auto answer = await(ledger().uploads.find(app, std::move(digests), at_second(second)));
+    const auto answer =
+        await(ledger().uploads.find(AppName(app), std::move(digests), at_second(second)));
     return answer ? "found" : std::string(answer.error().code);
   };
   EXPECT_EQ(missing("a", both, 200), "file_not_found") << "one of them has expired";
@@ -471,7 +474,7 @@ TEST_P(LedgerContract, RemovingAnAppLetsItsUploadsExpireAndNoOthers) {
   ASSERT_TRUE(await(ledger().uploads.add(upload_named("old", 100))));
   ASSERT_TRUE(await(ledger().uploads.add(upload_named("fresh", 900))));
   ASSERT_TRUE(await(ledger().uploads.add(upload_named("other", 900, "b"))));
-  ASSERT_TRUE(await(ledger().apps.remove("a", at_second(500))));
+  ASSERT_TRUE(await(ledger().apps.remove(AppName("a"), at_second(500))));
   EXPECT_EQ(await(ledger().uploads.expired(at_second(500), 10)).value(),
             (std::vector{sha256("old"), sha256("fresh")}));
 }

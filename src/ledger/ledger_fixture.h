@@ -36,10 +36,10 @@ class TempDir {
 // The rows as another gateway process writes them.
 struct RowsOfAnother {
   RowsOfAnother(Ledger& ledger, const std::string& instance_id)
-      : runs(ledger.worker, instance_id),
-        sessions(ledger.worker, instance_id),
-        journal(ledger.worker, instance_id),
-        instances(ledger.worker, instance_id) {}
+      : runs(ledger.worker, InstanceId(instance_id)),
+        sessions(ledger.worker, InstanceId(instance_id)),
+        journal(ledger.worker, InstanceId(instance_id)),
+        instances(ledger.worker, InstanceId(instance_id)) {}
 
   RunRows runs;
   SessionRows sessions;
@@ -50,7 +50,8 @@ struct RowsOfAnother {
 struct LedgerHouse {
   Result<void> open(const std::string& path, LedgerOptions options = {},
                     const std::string& self = "i1") {
-    auto opened = open_ledger(io.get_executor(), "sqlite:" + path, self, log, metrics, options);
+    auto opened =
+        open_ledger(io.get_executor(), "sqlite:" + path, InstanceId(self), log, metrics, options);
     if (!opened) return std::unexpected(opened.error());
     ledger = std::move(*opened);
     return {};
@@ -78,9 +79,16 @@ struct LedgerHouse {
   std::unique_ptr<Ledger> ledger;  // goes first
 };
 
+template <class Noun>
+std::vector<std::string> texts_of(const std::vector<StrongId<Noun>>& ids) {
+  std::vector<std::string> texts;
+  for (const auto& id : ids) texts.push_back(id.str());
+  return texts;
+}
+
 inline App app_named(const std::string& name) {
   App app;
-  app.name = name;
+  app.name = AppName(name);
   app.token_digest = sha256(name);
   app.created_at = TimePoint(std::chrono::seconds(1'700'000'000));
   return app;

@@ -8,6 +8,8 @@ namespace {
 
 using Ids = std::vector<std::string>;
 
+const SessionId kFirst("s1");
+
 constexpr SessionLimits kWide{.open_max = 1'000, .open_max_per_app = std::nullopt};
 
 AuditEvent event_of(const std::string& name, std::int64_t second, std::string meta = "{}") {
@@ -17,8 +19,8 @@ AuditEvent event_of(const std::string& name, std::int64_t second, std::string me
 Session session_named(const std::string& id, std::int64_t second = 100,
                       const std::string& app = "a") {
   Session session;
-  session.id = id;
-  session.app = app;
+  session.id = SessionId(id);
+  session.app = AppName(app);
   session.agent = "demo";
   session.created_at = at_second(second);
   return session;
@@ -29,16 +31,16 @@ class LedgerSessions : public LedgerContract {
   void add(const std::string& id, std::int64_t second = 100, const std::string& app = "a") {
     ASSERT_TRUE(await(ledger().sessions.add(session_named(id, second, app), kWide)));
   }
-  Session find(const std::string& id) { return await(ledger().sessions.load(id)).value(); }
+  Session find(const std::string& id) { return *await(ledger().sessions.load(SessionId(id))); }
   bool close(const std::string& id, std::int64_t second,
              std::optional<TimePoint> idle_since = std::nullopt) {
-    return await(ledger().sessions.close(id, "asked", event_of("close", second), idle_since))
-        .value();
+    const SessionId asked(id);
+    return *await(ledger().sessions.close(asked, "asked", event_of("close", second), idle_since));
   }
   // One turn that has begun, said something and ended.
   SessionWrite whole_turn(const std::string& id, std::int64_t index, std::int64_t second) {
-    SessionWrite write{.session_id = id,
-                       .app = "a",
+    SessionWrite write{.session_id = SessionId(id),
+                       .app = AppName("a"),
                        .starts = {},
                        .blocks = {},
                        .ends = {},
@@ -57,14 +59,14 @@ class LedgerSessions : public LedgerContract {
   Ids audit() {
     Ids lines;
     for (const AuditRecord& record : await(ledger().audit.page({})).value().events) {
-      lines.push_back(record.session_id + " " + record.app + " " + record.event.event);
+      lines.push_back(record.session_id.str() + " " + record.app.str() + " " + record.event.event);
     }
     return lines;
   }
   Ids listed(const SessionFilter& filter) {
     Ids ids;
     for (const Session& session : await(ledger().sessions.page(filter)).value().sessions) {
-      ids.push_back(session.id);
+      ids.push_back(session.id.str());
     }
     return ids;
   }
@@ -103,14 +105,14 @@ TEST_P(LedgerSessions, ASessionIsReadBackAsItWasAdded) {
   EXPECT_EQ(read.permission_mode, PermissionMode::ask);
   EXPECT_TRUE(audit().empty()) << "no caller was told of it yet";
 
-  const Session found = await(ledger().sessions.find("s1")).value();
+  const Session found = await(ledger().sessions.find(kFirst)).value();
   EXPECT_EQ(found.model, "opus");
   EXPECT_EQ(found.permission_mode, PermissionMode::ask);
   EXPECT_EQ(found.system, "") << "only its agent needs it";
   EXPECT_EQ(found.mcp_servers, "");
 
-  for (const auto& absent :
-       {await(ledger().sessions.find("s2")), await(ledger().sessions.load("s2"))}) {
+  for (const auto& absent : {await(ledger().sessions.find(SessionId("s2"))),
+                             await(ledger().sessions.load(SessionId("s2")))}) {
     ASSERT_FALSE(absent);
     EXPECT_EQ(absent.error().kind, Errc::not_found);
     EXPECT_EQ(absent.error().code, "session_not_found");
@@ -149,24 +151,24 @@ TEST_P(LedgerSessions, AnAgentIsNotedWhileTheSessionIsOpen) {
   open();
   add("s1");
   ASSERT_TRUE(await(
-      ledger().sessions.note_agent("s1", "agent-1", {4711, 99, "b"}, event_of("create", 100))));
+      ledger().sessions.note_agent(kFirst, "agent-1", {4711, 99, "b"}, event_of("create", 100))));
   EXPECT_EQ(find("s1").agent_session_id, "agent-1");
-  ASSERT_TRUE(await(ledger().sessions.forget_process("s1")));
-  ASSERT_TRUE(await(as("i2").sessions.note_agent("s1", "agent-2", {1, 2, "b"}, std::nullopt)));
+  ASSERT_TRUE(await(ledger().sessions.forget_process(kFirst)));
+  ASSERT_TRUE(await(as("i2").sessions.note_agent(kFirst, "agent-2", {1, 2, "b"}, std::nullopt)));
   EXPECT_EQ(find("s1").agent_session_id, "agent-2");
   EXPECT_EQ(audit(), Ids{"s1 a create"});
 
   ASSERT_TRUE(close("s1", 101));
   for (const char* id : {"s1", "never-there"}) {
     const auto noted =
-        await(ledger().sessions.note_agent(id, "agent-3", {}, event_of("create", 102)));
+        await(ledger().sessions.note_agent(SessionId(id), "agent-3", {}, event_of("create", 102)));
     ASSERT_FALSE(noted);
     EXPECT_EQ(noted.error().kind, Errc::gone);
     EXPECT_EQ(noted.error().code, "session_closed");
   }
   EXPECT_EQ(find("s1").agent_session_id, "agent-2");
   EXPECT_EQ(audit(), (Ids{"s1 a close", "s1 a create"}));
-  EXPECT_TRUE(await(ledger().sessions.forget_process("never-there")));
+  EXPECT_TRUE(await(ledger().sessions.forget_process(SessionId("never-there"))));
   EXPECT_TRUE(ledger().is_healthy());
 }
 
@@ -175,9 +177,9 @@ TEST_P(LedgerSessions, NothingIsLeftOfADroppedSession) {
   add("s1");
   add("s2");
   ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", 1, 200))));
-  ASSERT_TRUE(await(ledger().sessions.drop("s1")));
-  ASSERT_TRUE(await(ledger().sessions.drop("s1")));
-  EXPECT_EQ(await(ledger().sessions.all_ids()).value(), Ids{"s2"});
+  ASSERT_TRUE(await(ledger().sessions.drop(kFirst)));
+  ASSERT_TRUE(await(ledger().sessions.drop(kFirst)));
+  EXPECT_EQ(texts_of(await(ledger().sessions.all_ids()).value()), Ids{"s2"});
   EXPECT_EQ(await(ledger().journal.trim_old(at_second(999), 10)), 0);
   EXPECT_EQ(await(ledger().sessions.count_open()), 1);
 }
@@ -191,7 +193,7 @@ TEST_P(LedgerSessions, ASessionIsClosedOnce) {
   EXPECT_EQ(find("s1").closed_at, at_second(200));
   EXPECT_EQ(find("s1").close_reason, "asked");
   EXPECT_EQ(audit(), Ids{"s1 a close"});
-  EXPECT_EQ(await(ledger().sessions.open_among({"s1"})).value(), Ids{});
+  EXPECT_EQ(texts_of(await(ledger().sessions.open_among({kFirst})).value()), Ids{});
 }
 
 TEST_P(LedgerSessions, AnIdleSessionIsClosedOnlyIfNothingHasHappenedSince) {
@@ -211,8 +213,8 @@ TEST_P(LedgerSessions, AnIdleSessionIsClosedOnlyIfNothingHasHappenedSince) {
 TEST_P(LedgerSessions, AWriteMovesTheSessionOn) {
   open();
   add("s1");
-  SessionWrite begun{.session_id = "s1",
-                     .app = "a",
+  SessionWrite begun{.session_id = kFirst,
+                     .app = AppName("a"),
                      .starts = {{1, at_second(200)}},
                      .blocks = {},
                      .ends = {},
@@ -340,7 +342,7 @@ TEST_P(LedgerSessions, SessionsComeNewestFirstInPagesThatLeaveNothingOut) {
         const SessionPage page = await(ledger().sessions.page(filter)).value();
         ASSERT_LE(page.sessions.size(), static_cast<std::size_t>(limit));
         ASSERT_FALSE(page.sessions.empty());
-        for (const Session& session : page.sessions) seen.push_back(session.id);
+        for (const Session& session : page.sessions) seen.push_back(session.id.str());
         if (!page.next_cursor) break;
         filter.audit.cursor = page.next_cursor;
       }
@@ -356,7 +358,7 @@ TEST_P(LedgerSessions, SessionsAreFilteredByAppAndTimeOfCreation) {
   }
   ASSERT_TRUE(close("s5", 200));
   SessionFilter filter;
-  filter.audit.app = "odd";
+  filter.audit.app = AppName("odd");
   EXPECT_EQ(listed(filter), (Ids{"s9", "s7", "s3", "s1"}));
   filter.includes_closed = true;
   EXPECT_EQ(listed(filter), (Ids{"s9", "s7", "s5", "s3", "s1"}));
@@ -367,7 +369,7 @@ TEST_P(LedgerSessions, SessionsAreFilteredByAppAndTimeOfCreation) {
   EXPECT_EQ(listed(filter), (Ids{"s7", "s3"}));
   filter.audit.app.reset();
   EXPECT_EQ(listed(filter), (Ids{"s7", "s6", "s4", "s3"}));
-  filter.audit.app = "absent";
+  filter.audit.app = AppName("absent");
   EXPECT_TRUE(listed(filter).empty());
 }
 
@@ -378,8 +380,8 @@ TEST_P(LedgerSessions, TheAuditComesNewestFirstInPagesThatLeaveNothingOut) {
   Ids expected;
   for (int i = 0; i < 25; ++i) {
     const bool is_first = i % 3 != 0;
-    SessionWrite write{.session_id = is_first ? "s1" : "s2",
-                       .app = is_first ? "a" : "b",
+    SessionWrite write{.session_id = SessionId(is_first ? "s1" : "s2"),
+                       .app = AppName(is_first ? "a" : "b"),
                        .starts = {},
                        .blocks = {},
                        .ends = {},
@@ -403,12 +405,12 @@ TEST_P(LedgerSessions, TheAuditComesNewestFirstInPagesThatLeaveNothingOut) {
   const auto names = [&](const AuditFilter& filter) {
     Ids seen;
     for (const AuditRecord& record : await(ledger().audit.page(filter)).value().events) {
-      seen.push_back(record.session_id + record.event.event);
+      seen.push_back(record.session_id.str() + record.event.event);
     }
     return seen;
   };
   AuditFilter filter;
-  filter.app = "b";
+  filter.app = AppName("b");
   filter.since = at_second(1'001);
   EXPECT_EQ(names(filter), (Ids{"s2n24", "s2n21", "s2n18", "s2n15", "s2n12"}));
   filter.until = at_second(1'001);
@@ -443,7 +445,9 @@ TEST_P(LedgerSessions, ThoseThatAreOpenAreToldFromTheOthers) {
   add("s2");
   add("s3");
   ASSERT_TRUE(close("s2", 101));
-  EXPECT_EQ(await(ledger().sessions.open_among({"s3", "never-there", "s2", "s1"})).value(),
+  EXPECT_EQ(texts_of(await(ledger().sessions.open_among({SessionId("s3"), SessionId("never-there"),
+                                                         SessionId("s2"), kFirst}))
+                         .value()),
             (Ids{"s3", "s1"}));
   EXPECT_TRUE(await(ledger().sessions.open_among({})).value().empty());
 }
@@ -460,7 +464,7 @@ TEST_P(LedgerSessions, IdleOnesComeOldestFirst) {
   const auto idle = [&](std::int64_t last, std::int64_t limit) {
     Ids ids;
     for (const Session& session : await(ledger().sessions.idle(at_second(last), limit)).value()) {
-      ids.push_back(session.id + session.app);
+      ids.push_back(session.id.str() + session.app.str());
     }
     return ids;
   };
@@ -476,9 +480,10 @@ TEST_P(LedgerSessions, ClosedOnesComeOldestFirst) {
   ASSERT_TRUE(close("s1", 300));
   ASSERT_TRUE(close("s2", 200));
   ASSERT_TRUE(close("s3", 400));
-  EXPECT_EQ(await(ledger().sessions.closed(at_second(300), 10)).value(), (Ids{"s2", "s1"}));
-  EXPECT_EQ(await(ledger().sessions.closed(at_second(900), 1)).value(), Ids{"s2"});
-  Ids all = await(ledger().sessions.all_ids()).value();
+  EXPECT_EQ(texts_of(await(ledger().sessions.closed(at_second(300), 10)).value()),
+            (Ids{"s2", "s1"}));
+  EXPECT_EQ(texts_of(await(ledger().sessions.closed(at_second(900), 1)).value()), Ids{"s2"});
+  Ids all = texts_of(await(ledger().sessions.all_ids()).value());
   std::ranges::sort(all);
   EXPECT_EQ(all, (Ids{"s1", "s2", "s3", "s4"}));
 }
@@ -492,17 +497,17 @@ TEST_P(LedgerSessions, OnlyClosedSessionsAreDeletedAndTheirJournalsInSteps) {
     ASSERT_TRUE(await(ledger().journal.write(whole_turn("s1", i, 200 + i))));
   }
   const AuditEvent gone = event_of("hard_delete", 900);
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 100)), false) << "it is open";
+  EXPECT_EQ(await(ledger().sessions.remove_closed(kFirst, gone, 100)), false) << "it is open";
   EXPECT_EQ(find("s1").turn_count, 5);
   ASSERT_TRUE(close("s1", 300));
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 2)), false);
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 2)), false);
+  EXPECT_EQ(await(ledger().sessions.remove_closed(kFirst, gone, 2)), false);
+  EXPECT_EQ(await(ledger().sessions.remove_closed(kFirst, gone, 2)), false);
   EXPECT_EQ(find("s1").closed_at, at_second(300)) << "the row goes last";
   EXPECT_EQ(audit().at(0), "s1 a close");
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 2)), true);
+  EXPECT_EQ(await(ledger().sessions.remove_closed(kFirst, gone, 2)), true);
   EXPECT_EQ(audit().at(0), "s1 a hard_delete");
-  EXPECT_FALSE(await(ledger().sessions.find("s1")));
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", gone, 2)), true);
+  EXPECT_FALSE(await(ledger().sessions.find(kFirst)));
+  EXPECT_EQ(await(ledger().sessions.remove_closed(kFirst, gone, 2)), true);
   EXPECT_EQ(std::ranges::count(audit(), "s1 a hard_delete"), 1);
   EXPECT_EQ(await(ledger().journal.trim_old(at_second(999), 10)), 1) << "the other's is there";
 }
@@ -532,13 +537,13 @@ TEST_P(LedgerSessions, AJournalStampedByAClockThatWasSetBackLosesItsOldestFirst)
   for (std::int64_t i = 1; i <= 3; ++i) write("s2", i, 100);
   EXPECT_EQ(await(ledger().journal.trim_old(at_second(200), 2)), 2)
       << "of the second, in its order";
-  const auto left = await(ledger().journal.page("s2", 0, 1'000'000)).value();
+  const auto left = await(ledger().journal.page(SessionId("s2"), 0, 1'000'000)).value();
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].turn_index, 3);
   EXPECT_EQ(await(ledger().journal.trim_old(at_second(200), 10)), 1);
   EXPECT_EQ(await(ledger().journal.trim_old(at_second(200), 10)), 0)
       << "the first waits for its first";
-  EXPECT_EQ(await(ledger().journal.page("s1", 0, 1'000'000)).value().size(), 2U);
+  EXPECT_EQ(await(ledger().journal.page(kFirst, 0, 1'000'000)).value().size(), 2U);
   EXPECT_EQ(await(ledger().journal.trim_old(at_second(500), 10)), 2);
 }
 
@@ -619,16 +624,18 @@ TEST_P(LedgerSessions, ANewLifeTakesOverWhatWasAnsweredAndNothingElse) {
       "INSERT INTO sessions (session_id, app_name, agent, created_at) "
       "VALUES ('by-another-program', 'a', 'demo', 1);");
   add("answered");
-  ASSERT_TRUE(await(ledger().sessions.note_agent("answered", "agent-1", {1, 2, "b"}, {})));
+  ASSERT_TRUE(
+      await(ledger().sessions.note_agent(SessionId("answered"), "agent-1", {1, 2, "b"}, {})));
   add("answered-without-id");
-  ASSERT_TRUE(await(ledger().sessions.note_agent("answered-without-id", "", {1, 2, "b"}, {})));
+  ASSERT_TRUE(
+      await(ledger().sessions.note_agent(SessionId("answered-without-id"), "", {1, 2, "b"}, {})));
   add("never-answered");
   add("closed");
   ASSERT_TRUE(close("closed", 200));
   ASSERT_TRUE(await(as("i2").sessions.add(session_named("ours"), kWide)));
   EXPECT_EQ(await(as("i2").sessions.adopt_left()), 1);
   EXPECT_EQ(await(as("i2").sessions.adopt_left()), 0);
-  Ids all = await(ledger().sessions.all_ids()).value();
+  Ids all = texts_of(await(ledger().sessions.all_ids()).value());
   std::ranges::sort(all);
   EXPECT_EQ(all, (Ids{"answered", "answered-without-id", "by-another-program", "closed", "ours"}));
   EXPECT_EQ(find("answered").agent_session_id, "agent-1");
@@ -648,10 +655,10 @@ TEST_P(LedgerSessions, TheProcessesOfAnEarlierLifeAreKnownUntilAStartHasEndedThe
                           process_start, process_boot_id, instance_id) VALUES
       ('closed by another program', 'a', 'demo', 1, 2, 12, 120, 'boot', 'i1');)");
   add("lives");
-  ASSERT_TRUE(await(ledger().sessions.note_agent("lives", "x", {13, 130, "boot"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.note_agent(SessionId("lives"), "x", {13, 130, "boot"}, {})));
   add("sleeps");
-  ASSERT_TRUE(await(ledger().sessions.note_agent("sleeps", "x", {14, 140, "boot"}, {})));
-  ASSERT_TRUE(await(ledger().sessions.forget_process("sleeps")));
+  ASSERT_TRUE(await(ledger().sessions.note_agent(SessionId("sleeps"), "x", {14, 140, "boot"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.forget_process(SessionId("sleeps"))));
   const auto left = [&](const char* id, std::int64_t limit) {
     std::vector<ProcessMark> marks = await(as(id).runs.left_processes(limit)).value();
     const auto of_sessions = await(as(id).sessions.left_processes(limit)).value();
@@ -679,7 +686,7 @@ TEST_P(LedgerSessions, RemovingAnAppClosesItsSessionsInTheAuditToo) {
   add("s2");
   add("s3", 100, "b");
   ASSERT_TRUE(close("s2", 150));
-  ASSERT_TRUE(await(ledger().apps.remove("a", at_second(200))));
+  ASSERT_TRUE(await(ledger().apps.remove(AppName("a"), at_second(200))));
   EXPECT_EQ(find("s1").closed_at, at_second(200));
   EXPECT_EQ(find("s1").close_reason, "token_revoked");
   EXPECT_EQ(find("s2").closed_at, at_second(150));
@@ -711,7 +718,7 @@ TEST_P(LedgerSessions, NonsenseOfAnotherProgramIsReadAsHarmlessValues) {
   for (int i = 0; i < 5; ++i) {
     const SessionPage page = await(ledger().sessions.page(filter)).value();
     ASSERT_EQ(page.sessions.size(), 1u);
-    seen.push_back(page.sessions[0].id);
+    seen.push_back(page.sessions[0].id.str());
     filter.audit.cursor = page.next_cursor;
   }
   EXPECT_FALSE(filter.audit.cursor);
@@ -744,7 +751,10 @@ TEST_P(LedgerSessions, NonsenseOfAnotherProgramIsReadAsHarmlessValues) {
 
   EXPECT_EQ(audit(), (Ids{"s1 a later", "s1  7", "s1 a create"}));
   EXPECT_EQ(await(ledger().audit.page({})).value().events.at(1).event.meta, "{}");
-  EXPECT_EQ(await(ledger().sessions.open_among({"s1", "s2", "s3"})).value(), Ids{"s1"});
+  EXPECT_EQ(
+      texts_of(
+          await(ledger().sessions.open_among({kFirst, SessionId("s2"), SessionId("s3")})).value()),
+      Ids{"s1"});
   EXPECT_TRUE(await(ledger().sessions.idle(at_second(1'000), 10)));
   EXPECT_TRUE(await(ledger().sessions.closed(at_second(1'000), 10)));
 }
@@ -781,7 +791,7 @@ TEST_P(LedgerSessions, NonsenseInTurnsAndJournalStopsNoQuery) {
   EXPECT_EQ(await(ledger().journal.trim_large(2'000'000, 10)), 2);
   EXPECT_EQ(await(ledger().journal.trim_large(2'000'000, 10)), 0);
   EXPECT_EQ(await(ledger().journal.trim_old(at_second(100), 10)), 1);
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", event_of("hard_delete", 9), 10)), true);
+  EXPECT_EQ(await(ledger().sessions.remove_closed(kFirst, event_of("hard_delete", 9), 10)), true);
   EXPECT_EQ(await(ledger().sessions.adopt_left()), 0);
 }
 

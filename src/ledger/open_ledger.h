@@ -18,7 +18,7 @@ struct LedgerOptions {
 // Opens and migrates the database behind "sqlite:PATH" or "sqlite::memory:" for the gateway
 // process `self`. Blocks: for the start of the program. The error's message is one sentence
 // for the operator.
-Result<std::unique_ptr<Ledger>> open_ledger(IoExecutor executor, std::string url, std::string self,
+Result<std::unique_ptr<Ledger>> open_ledger(IoExecutor executor, std::string url, InstanceId self,
                                             Log& log, Metrics& metrics, LedgerOptions options = {});
 
 }  // namespace clawdforge

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/net.h"
 #include "base/secret.h"
+#include "base/strong_id.h"
 #include "model/policy.h"
 
 namespace clawdforge {
@@ -20,7 +21,7 @@ std::string_view name_of(EventFormat format);
 std::optional<EventFormat> event_format_from(std::string_view name);
 
 struct App {
-  std::string name;
+  AppName name;
   Digest token_digest{};
   std::vector<Cidr> ip_cidrs;  // empty: wherever the gateway itself allows
   std::optional<EventFormat> event_format;

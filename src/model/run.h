@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/strong_id.h"
 
 namespace clawdforge {
 
@@ -39,13 +40,13 @@ struct ProcessMark {
 };
 
 struct Run {
-  std::string id;
-  std::string app;
+  RunId id;
+  AppName app;
   std::string agent;
   std::string model;
   std::int64_t prompt_bytes = 0;
   TimePoint started_at;
-  std::string instance_id;
+  InstanceId instance_id;
 };
 
 // Of what is told to callers about a failed run or turn, and kept in the ledger.
@@ -53,8 +54,8 @@ inline constexpr std::size_t kSentenceCharactersMax = 500;
 
 // How it ended. `state` is succeeded, failed, cancelled or interrupted.
 struct RunEnd {
-  std::string run_id;
-  std::string app;
+  RunId run_id;
+  AppName app;
   std::string state;
   std::string outcome;               // "ok", or the stable code of the failure
   std::optional<std::string> error;  // of a failure: the sentence that the caller was told

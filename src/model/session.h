@@ -8,14 +8,15 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/strong_id.h"
 #include "model/agent.h"
 #include "model/run.h"
 
 namespace clawdforge {
 
 struct Session {
-  std::string id;
-  std::string app;
+  SessionId id;
+  AppName app;
   std::string agent;
   std::string meta = "{}";  // JSON text of an object, as the app gave it
   TimePoint created_at;

@@ -6,17 +6,18 @@
 
 #include "base/clock.h"
 #include "base/secret.h"
+#include "base/strong_id.h"
 
 namespace clawdforge {
 
 struct Upload {
   Digest token_digest{};
-  std::string app;
+  AppName app;
   std::int64_t size = 0;
   std::string extension;  // safe: "" or a dot and 1 to 16 of a-z, 0-9
   TimePoint created_at;
   TimePoint expires_at;
-  std::string instance_id;
+  InstanceId instance_id;
 };
 
 }  // namespace clawdforge

@@ -166,7 +166,7 @@ constexpr std::string_view kInstances =
     "SELECT instance_id, pid, started_at, ended_at FROM instances ORDER BY started_at DESC";
 constexpr std::string_view kSchemaNumber = "SELECT COALESCE(MAX(number), 0) FROM schema_migrations";
 
-std::string id_in(const SqlRow& row) { return text_in(row.at(0)).value_or("(no text)"); }
+std::string first_text_in(const SqlRow& row) { return text_in(row.at(0)).value_or("(no text)"); }
 
 Result<void> make_row_check(SqlDriver& driver, const RowCheck& check, Findings& findings) {
   findings.begin(check.check);
@@ -184,7 +184,7 @@ Result<void> make_row_check(SqlDriver& driver, const RowCheck& check, Findings& 
   const auto shown = static_cast<std::int64_t>(examples->rows.size());
   std::int64_t unseen = whole_in(count->rows.at(0).at(0)).value_or(shown) - shown;
   for (const SqlRow& row : examples->rows) {
-    findings.note(check.check, id_in(row), 1 + std::exchange(unseen, 0));
+    findings.note(check.check, first_text_in(row), 1 + std::exchange(unseen, 0));
   }
   return {};
 }
@@ -197,7 +197,7 @@ Result<void> for_each_row(SqlDriver& driver, std::string_view statement, const S
     if (!page) return std::unexpected(page.error());
     for (const SqlRow& row : page->rows) see(row);
     if (std::cmp_less(page->rows.size(), kVerifyPageRowsMax)) return {};
-    std::string next = id_in(page->rows.back());
+    std::string next = first_text_in(page->rows.back());
     if (next <= last) return {};  // a name that is not text sorts last
     last = std::move(next);
   }
@@ -217,7 +217,7 @@ Result<std::vector<InstanceRow>> select_instances(SqlDriver& driver) {
   if (!result) return std::unexpected(result.error());
   std::vector<InstanceRow> instances;
   for (const SqlRow& row : result->rows) {
-    instances.push_back({.id = id_in(row),
+    instances.push_back({.id = first_text_in(row),
                          .pid = whole_in(row.at(1)).value_or(0),
                          .started_at = whole_in(row.at(2)).value_or(0),
                          .has_ended = !std::holds_alternative<std::monostate>(row.at(3))});
@@ -248,7 +248,7 @@ Result<void> verify_rows(SqlDriver& driver, const std::set<std::string>& owners,
     findings.begin(check.check);
     auto done = for_each_row(driver, check.unfinished, [&](const SqlRow& row) {
       if (!owners.contains(text_in(row.at(1)).value_or(""))) {
-        findings.note(check.check, id_in(row));
+        findings.note(check.check, first_text_in(row));
       }
     });
     if (!done) return done;

@@ -38,20 +38,24 @@ class Verify : public ::testing::Test {
     ASSERT_TRUE(house.open(path_, {}, "here"));
     Ledger& ledger = *house.ledger;
     const auto done = [&](auto call) { ASSERT_TRUE(house.await(std::move(call))); };
-    done(InstanceRows(ledger.worker, "gone").begin("1", 1, at_second(50)));
+    done(InstanceRows(ledger.worker, InstanceId("gone")).begin("1", 1, at_second(50)));
     done(ledger.instances.begin("1", 2, at_second(100)));
     done(ledger.apps.add(app_named("a")));
     for (const char* id : {"s1", "s2"}) {
       Session session;
-      session.id = id;
-      session.app = "a";
+      session.id = SessionId(id);
+      session.app = AppName("a");
       session.agent = "demo";
       session.created_at = at_second(100);
       done(ledger.sessions.add(session, {100, {}}));
-      done(ledger.sessions.note_agent(id, "agent-1", {4711, 9, "boot"},
+      done(ledger.sessions.note_agent(SessionId(id), "agent-1", {4711, 9, "boot"},
                                       AuditEvent{"create", at_second(101), "{}"}));
-      SessionWrite write{
-          .session_id = id, .app = "a", .starts = {}, .blocks = {}, .ends = {}, .audit = {}};
+      SessionWrite write{.session_id = SessionId(id),
+                         .app = AppName("a"),
+                         .starts = {},
+                         .blocks = {},
+                         .ends = {},
+                         .audit = {}};
       write.starts = {{1, at_second(201)}, {2, at_second(202)}};
       write.blocks = {block_of(1, 3, 1, EventKind::done), block_of(4, 6, 2, EventKind::failed)};
       write.ends = {{1, "done", at_second(205), "end_turn", {}, Usage{1, 2, 3, 4}, 0.1},
@@ -59,24 +63,28 @@ class Verify : public ::testing::Test {
       write.audit = {{"turn", at_second(205), "{}"}, {"turn", at_second(206), "{}"}};
       done(ledger.journal.write(write));
     }
-    SessionWrite more{
-        .session_id = "s1", .app = "a", .starts = {}, .blocks = {}, .ends = {}, .audit = {}};
+    SessionWrite more{.session_id = SessionId("s1"),
+                      .app = AppName("a"),
+                      .starts = {},
+                      .blocks = {},
+                      .ends = {},
+                      .audit = {}};
     more.starts = {{3, at_second(203)}};
     more.blocks = {block_of(7, 8, 3, EventKind::update)};
     done(ledger.journal.write(more));
-    done(ledger.sessions.close("s2", "closed", {"close", at_second(300), "{}"}, {}));
+    done(ledger.sessions.close(SessionId("s2"), "closed", {"close", at_second(300), "{}"}, {}));
     for (const char* id : {"r1", "r2"}) {
-      struct Run run{id, "a", "demo", "", 3, at_second(200), "here"};
+      struct Run run{RunId(id), AppName("a"), "demo", "", 3, at_second(200), InstanceId("here")};
       done(ledger.runs.add(run, {4712, 9, "boot"}));
     }
     RunEnd end;
-    end.run_id = "r1";
+    end.run_id = RunId("r1");
     end.state = "succeeded";
     end.outcome = "ok";
     end.ended_at = at_second(210);
     done(ledger.runs.settle(end));
-    done(
-        ledger.uploads.add({sha256("file"), "a", 3, ".txt", at_second(1), at_second(999), "here"}));
+    done(ledger.uploads.add({sha256("file"), AppName("a"), 3, ".txt", at_second(1), at_second(999),
+                             InstanceId("here")}));
   }
 
   void change(const std::string& sql) { OtherProgram(path_).run(sql); }

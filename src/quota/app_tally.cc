@@ -10,7 +10,7 @@ void AppShare::GiveBack::operator()(AppTally* tally) const {
 
 AppTally::~AppTally() { assert(counts_.empty()); }
 
-std::optional<AppShare> AppTally::take(std::string_view app, std::optional<std::int64_t> most) {
+std::optional<AppShare> AppTally::take(const AppName& app, std::optional<std::int64_t> most) {
   auto entry = counts_.find(app);
   if (most && (entry == counts_.end() ? 0 : entry->second) >= *most) return std::nullopt;
   if (entry == counts_.end()) entry = counts_.emplace(app, 0).first;
@@ -18,7 +18,7 @@ std::optional<AppShare> AppTally::take(std::string_view app, std::optional<std::
   return AppShare(this, entry);
 }
 
-std::int64_t AppTally::held_by(std::string_view app) const {
+std::int64_t AppTally::held_by(const AppName& app) const {
   const auto entry = counts_.find(app);
   return entry == counts_.end() ? 0 : entry->second;
 }

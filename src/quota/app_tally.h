@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/strong_id.h"
+
 namespace clawdforge {
 
 class AppTally;
@@ -21,7 +23,7 @@ class AppShare {
 
  private:
   friend class AppTally;
-  using Counts = std::map<std::string, std::int64_t, std::less<>>;
+  using Counts = std::map<AppName, std::int64_t>;
   struct GiveBack {
     Counts::iterator entry;
     void operator()(AppTally* tally) const;
@@ -39,9 +41,9 @@ class AppTally {
   AppTally& operator=(const AppTally&) = delete;
 
   // None: the app holds `most` already. Without `most` there is no limit.
-  std::optional<AppShare> take(std::string_view app, std::optional<std::int64_t> most);
+  std::optional<AppShare> take(const AppName& app, std::optional<std::int64_t> most);
 
-  std::int64_t held_by(std::string_view app) const;
+  std::int64_t held_by(const AppName& app) const;
 
  private:
   friend class AppShare;

@@ -29,7 +29,7 @@ std::size_t Apps::ByFirstBytes::operator()(const Digest& digest) const {
 Apps::Apps(AppRows& rows, const Clock& clock, IdSource& ids, Log& log)
     : rows_(rows), clock_(clock), ids_(ids), log_(log) {}
 
-Apps::Table::iterator Apps::find_by_name(std::string_view name) {
+Apps::Table::iterator Apps::find_by_name(const AppName& name) {
   return std::ranges::find_if(by_digest_,
                               [&](const auto& entry) { return entry.second.app->name == name; });
 }
@@ -50,7 +50,7 @@ Async<void> Apps::reload() {
       known.is_noted = false;
     }
     const Digest digest = row.token_digest;
-    names.insert(row.name);
+    names.insert(row.name.str());
     known.app = std::make_shared<const App>(std::move(row));
     fresh.insert_or_assign(digest, std::move(known));
   }
@@ -63,10 +63,10 @@ Async<void> Apps::reload() {
               {{"app", std::string_view(row.name)}, {"why", std::string_view(row.reason)}});
   }
   for (const std::string& name : std::exchange(unreadable_, std::move(unreadable))) {
-    if (!names.contains(name)) tell_removed(name);
+    if (!names.contains(name)) tell_removed(AppName(name));
   }
   for (const auto& [digest, known] : old) {
-    if (!names.contains(known.app->name)) tell_removed(known.app->name);
+    if (!names.contains(known.app->name.str())) tell_removed(known.app->name);
   }
   co_return Result<void>{};
 }
@@ -104,7 +104,7 @@ Async<MintedToken> Apps::mint(App app, AdminOrigin by) {
   co_return minted;
 }
 
-Async<App> Apps::change(std::string name, AppChange change, AdminOrigin by) {
+Async<App> Apps::change(AppName name, AppChange change, AdminOrigin by) {
   auto changed =
       co_await rows_.change(name, std::move(change), token_event(kTokenChange, by, clock_.now()));
   if (!changed) co_return std::unexpected(changed.error());
@@ -121,7 +121,7 @@ Async<App> Apps::change(std::string name, AppChange change, AdminOrigin by) {
   co_return std::move(*changed);
 }
 
-Async<MintedToken> Apps::rotate(std::string name, AdminOrigin by) {
+Async<MintedToken> Apps::rotate(AppName name, AdminOrigin by) {
   MintedToken minted;
   minted.token = ids_.token(kTokenPrefix);
   const Digest digest = sha256(minted.token.reveal());
@@ -148,7 +148,7 @@ Async<MintedToken> Apps::rotate(std::string name, AdminOrigin by) {
   co_return minted;
 }
 
-Async<void> Apps::revoke(std::string name, AdminOrigin by) {
+Async<void> Apps::revoke(AppName name, AdminOrigin by) {
   const TimePoint now = clock_.now();
   auto removed = co_await rows_.remove(name, now, token_event(kTokenRevoke, by, now));
   if (!removed) co_return std::unexpected(removed.error());
@@ -157,7 +157,7 @@ Async<void> Apps::revoke(std::string name, AdminOrigin by) {
   co_return Result<void>{};
 }
 
-void Apps::tell_removed(const std::string& name) const {
+void Apps::tell_removed(const AppName& name) const {
   if (on_removed_) on_removed_(name);
 }
 
@@ -183,7 +183,7 @@ Async<void> Apps::note_uses() {
   auto kept = uses;
   auto noted = co_await rows_.note_use(std::move(uses));
   if (noted) co_return Result<void>{};
-  std::unordered_set<std::string_view> names;
+  std::unordered_set<AppName> names;
   for (const AppUse& use : kept) names.insert(use.name);
   for (auto& [digest, known] : by_digest_) {
     if (names.contains(known.app->name)) known.is_noted = false;

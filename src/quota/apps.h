@@ -39,7 +39,7 @@ class Apps {
   Async<void> reload();
 
   // Told of each app whose token is gone: revoked, or its row deleted by another program.
-  void on_removed(std::function<void(const std::string& name)> listener) {
+  void on_removed(std::function<void(const AppName& name)> listener) {
     on_removed_ = std::move(listener);
   }
 
@@ -54,11 +54,11 @@ class Apps {
   // Errc::conflict "name_taken" or "too_many_apps". The token works when this returns.
   Async<MintedToken> mint(App app, AdminOrigin by);
   // As AppRows::change(). It holds for each request that comes after it.
-  Async<App> change(std::string name, AppChange change, AdminOrigin by);
+  Async<App> change(AppName name, AppChange change, AdminOrigin by);
   // The old token stops at once; sessions are kept. Errc::not_found "token_not_found".
-  Async<MintedToken> rotate(std::string name, AdminOrigin by);
+  Async<MintedToken> rotate(AppName name, AdminOrigin by);
   // Errc::not_found "token_not_found".
-  Async<void> revoke(std::string name, AdminOrigin by);
+  Async<void> revoke(AppName name, AdminOrigin by);
 
   // By name, with the last use as memory knows it.
   std::vector<App> list() const;
@@ -81,8 +81,8 @@ class Apps {
   };
   using Table = std::unordered_map<Digest, Known, ByFirstBytes, InConstantTime>;
 
-  Table::iterator find_by_name(std::string_view name);
-  void tell_removed(const std::string& name) const;
+  Table::iterator find_by_name(const AppName& name);
+  void tell_removed(const AppName& name) const;
 
   AppRows& rows_;
   const Clock& clock_;
@@ -90,7 +90,7 @@ class Apps {
   Log& log_;
   Table by_digest_;
   std::vector<std::string> unreadable_;  // names whose rows were complained about
-  std::function<void(const std::string& name)> on_removed_;
+  std::function<void(const AppName& name)> on_removed_;
 };
 
 }  // namespace clawdforge

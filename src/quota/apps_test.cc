@@ -14,13 +14,14 @@ class AppsTest : public ::testing::Test {
  protected:
   AppsTest()
       : log_(LogLevel::error, LogFormat::json), clock_(TimePoint(std::chrono::hours(500'000))) {
-    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
+    ledger_ = std::move(
+        *open_ledger(io_.get_executor(), "sqlite::memory:", InstanceId("i1"), log_, metrics_));
     apps_ = std::make_unique<Apps>(ledger_->apps, clock_, ids_, log_);
   }
 
   Result<MintedToken> mint(const std::string& name) {
     App fresh;
-    fresh.name = name;
+    fresh.name = AppName(name);
     return run_to_end(io_, apps_->mint(std::move(fresh), {}));
   }
 
@@ -62,20 +63,20 @@ TEST_F(AppsTest, ANameIsTakenOnce) {
 
 TEST_F(AppsTest, RotatingExchangesTheTokenAndKeepsTheRest) {
   const auto old = mint("one");
-  const auto fresh = run_to_end(io_, apps_->rotate("one", {}));
+  const auto fresh = run_to_end(io_, apps_->rotate(AppName("one"), {}));
   ASSERT_TRUE(fresh);
   EXPECT_EQ(apps_->find(old->token.reveal()), nullptr);
   ASSERT_NE(apps_->find(fresh->token.reveal()), nullptr);
   EXPECT_EQ(fresh->app.created_at, old->app.created_at);
-  EXPECT_EQ(run_to_end(io_, apps_->rotate("two", {})).error().code, "token_not_found");
+  EXPECT_EQ(run_to_end(io_, apps_->rotate(AppName("two"), {})).error().code, "token_not_found");
 }
 
 TEST_F(AppsTest, RotatingFindsARowThatMemoryHasNotSeen) {
   Apps other(ledger_->apps, clock_, ids_, log_);
   App fresh;
-  fresh.name = "elsewhere";
+  fresh.name = AppName("elsewhere");
   ASSERT_TRUE(run_to_end(io_, other.mint(std::move(fresh), {})));
-  const auto rotated = run_to_end(io_, apps_->rotate("elsewhere", {}));
+  const auto rotated = run_to_end(io_, apps_->rotate(AppName("elsewhere"), {}));
   ASSERT_TRUE(rotated);
   EXPECT_NE(apps_->find(rotated->token.reveal()), nullptr);
 }
@@ -83,7 +84,7 @@ TEST_F(AppsTest, RotatingFindsARowThatMemoryHasNotSeen) {
 TEST_F(AppsTest, AChangeHoldsForTheNextUseAndForTheNextLife) {
   const auto minted = mint("one");
   const auto held = apps_->find(minted->token.reveal());
-  const auto changed = run_to_end(io_, apps_->change("one",
+  const auto changed = run_to_end(io_, apps_->change(AppName("one"),
                                                      [](App& app) {
                                                        app.runs_max = 7;
                                                        app.policy.mcp = McpAccess::named;
@@ -97,30 +98,32 @@ TEST_F(AppsTest, AChangeHoldsForTheNextUseAndForTheNextLife) {
   Apps after(ledger_->apps, clock_, ids_, log_);
   ASSERT_TRUE(run_to_end(io_, after.reload()));
   EXPECT_EQ(after.find(minted->token.reveal())->policy, changed->policy);
-  EXPECT_EQ(run_to_end(io_, apps_->change("two", [](App&) {}, {})).error().code, "token_not_found");
+  EXPECT_EQ(run_to_end(io_, apps_->change(AppName("two"), [](App&) {}, {})).error().code,
+            "token_not_found");
 }
 
 TEST_F(AppsTest, AChangeFindsARowThatMemoryHasNotSeen) {
   Apps other(ledger_->apps, clock_, ids_, log_);
   App fresh;
-  fresh.name = "elsewhere";
+  fresh.name = AppName("elsewhere");
   const auto minted = run_to_end(io_, other.mint(std::move(fresh), {}));
-  ASSERT_TRUE(run_to_end(io_, apps_->change("elsewhere", [](App& app) { app.runs_max = 1; }, {})));
+  ASSERT_TRUE(
+      run_to_end(io_, apps_->change(AppName("elsewhere"), [](App& app) { app.runs_max = 1; }, {})));
   EXPECT_EQ(apps_->find(minted->token.reveal())->runs_max, 1);
 }
 
 TEST_F(AppsTest, ARevokedTokenStopsAndItsNameIsFree) {
   const auto minted = mint("one");
-  ASSERT_TRUE(run_to_end(io_, apps_->revoke("one", {})));
+  ASSERT_TRUE(run_to_end(io_, apps_->revoke(AppName("one"), {})));
   EXPECT_EQ(apps_->find(minted->token.reveal()), nullptr);
-  EXPECT_EQ(run_to_end(io_, apps_->revoke("one", {})).error().code, "token_not_found");
+  EXPECT_EQ(run_to_end(io_, apps_->revoke(AppName("one"), {})).error().code, "token_not_found");
   EXPECT_TRUE(mint("one"));
 }
 
 TEST_F(AppsTest, AHeldAppOutlivesItsRevocation) {
   const auto minted = mint("one");
   const auto held = apps_->find(minted->token.reveal());
-  ASSERT_TRUE(run_to_end(io_, apps_->revoke("one", {})));
+  ASSERT_TRUE(run_to_end(io_, apps_->revoke(AppName("one"), {})));
   EXPECT_EQ(held->name, "one");
 }
 
@@ -156,7 +159,7 @@ TEST_F(AppsTest, ManyUsesThatCouldNotBeNotedCostNoMoreThanThatMany) {
   for (int i = 0; i < kMany; ++i) {
     tokens.push_back("cf_" + std::to_string(i));
     App app;
-    app.name = "app-" + std::to_string(i);
+    app.name = AppName("app-" + std::to_string(i));
     app.token_digest = sha256(tokens.back());
     boost::asio::co_spawn(io_, ledger_->apps.add(app),
                           [](auto, auto added) { EXPECT_TRUE(added); });
@@ -178,7 +181,7 @@ TEST_F(AppsTest, ManyUsesThatCouldNotBeNotedCostNoMoreThanThatMany) {
 TEST_F(AppsTest, AFailedRevocationLeavesTheTokenWorking) {
   const auto minted = mint("one");
   ledger_->stop();
-  const auto revoked = run_to_end(io_, apps_->revoke("one", {}));
+  const auto revoked = run_to_end(io_, apps_->revoke(AppName("one"), {}));
   ASSERT_FALSE(revoked);
   EXPECT_EQ(revoked.error().kind, Errc::unavailable);
   EXPECT_NE(apps_->find(minted->token.reveal()), nullptr);

@@ -5,7 +5,7 @@
 namespace clawdforge {
 namespace {
 
-std::int64_t bytes_in(const ByteTally::Bytes& bytes, std::string_view app) {
+std::int64_t bytes_in(const ByteTally::Bytes& bytes, const AppName& app) {
   const auto found = bytes.find(app);
   return found == bytes.end() ? 0 : found->second;
 }
@@ -43,7 +43,7 @@ void ByteTally::end_count(Bytes kept) {
   for (const auto& [app, bytes] : kept_meanwhile_) kept_[app] += bytes;
 }
 
-std::int64_t ByteTally::held_by(std::string_view app) const {
+std::int64_t ByteTally::held_by(const AppName& app) const {
   return bytes_in(kept_, app) + bytes_in(arriving_, app);
 }
 

@@ -11,13 +11,15 @@
 #include <string>
 #include <string_view>
 
+#include "base/strong_id.h"
+
 namespace clawdforge {
 
 class ByteTally;
 
 class ByteReservation {
  public:
-  ByteReservation(ByteTally& tally, std::string app) : tally_(tally), app_(std::move(app)) {}
+  ByteReservation(ByteTally& tally, AppName app) : tally_(tally), app_(std::move(app)) {}
   ~ByteReservation();
   ByteReservation(const ByteReservation&) = delete;
   ByteReservation& operator=(const ByteReservation&) = delete;
@@ -29,13 +31,13 @@ class ByteReservation {
 
  private:
   ByteTally& tally_;
-  const std::string app_;
+  const AppName app_;
   std::int64_t bytes_ = 0;
 };
 
 class ByteTally {
  public:
-  using Bytes = std::map<std::string, std::int64_t, std::less<>>;  // by app
+  using Bytes = std::map<AppName, std::int64_t>;  // by app
 
   explicit ByteTally(std::int64_t bytes_max_per_app) : bytes_max_(bytes_max_per_app) {}
   ByteTally(const ByteTally&) = delete;
@@ -46,7 +48,7 @@ class ByteTally {
   void begin_count() { kept_meanwhile_.clear(); }
   void end_count(Bytes kept);
 
-  std::int64_t held_by(std::string_view app) const;  // kept and on its way
+  std::int64_t held_by(const AppName& app) const;  // kept and on its way
   std::int64_t total() const;
 
  private:

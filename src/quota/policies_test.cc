@@ -20,7 +20,7 @@ Policies some_policies() {
 
 App app_with(McpAccess access) {
   App app;
-  app.name = "app";
+  app.name = AppName("app");
   app.policy.mcp = access;
   app.policy.mcp_urls = std::vector{*WebAddress::parse("https://a.example/mcp")};
   return app;

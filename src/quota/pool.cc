@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kFullRetryAfter{2};
 
 }  // namespace
 
-Slot::Slot(Pool& pool, std::string app) : pool_(pool), app_(std::move(app)) {}
+Slot::Slot(Pool& pool, AppName app) : pool_(pool), app_(std::move(app)) {}
 
 Slot::~Slot() { pool_.leave(*this); }
 
@@ -36,7 +36,7 @@ Pool::Pool(Options options, Gauge& running, Gauge& waiting)
 
 Pool::~Pool() { assert(running_ == 0 && waiting_ == 0); }
 
-Result<std::unique_ptr<Slot>> Pool::enter(std::string app) {
+Result<std::unique_ptr<Slot>> Pool::enter(AppName app) {
   Share& share = shares_[app];
   if (is_full() && !make_room_for(share)) {
     forget_idle();

@@ -15,6 +15,7 @@
 
 #include "base/async/async.h"
 #include "base/async/signal.h"
+#include "base/strong_id.h"
 #include "base/telemetry/metrics.h"
 
 namespace clawdforge {
@@ -43,10 +44,10 @@ class Slot {
  private:
   friend class Pool;
   enum class State { waiting, granted, displaced, withdrawn };
-  Slot(Pool& pool, std::string app);
+  Slot(Pool& pool, AppName app);
 
   Pool& pool_;
-  const std::string app_;
+  const AppName app_;
   State state_ = State::waiting;
   bool is_ending_ = false;
   Signal settled_;
@@ -67,7 +68,7 @@ class Pool {
   // A place, or a place in the queue. Errc::unavailable "queue_full" when too many wait,
   // unless an app waits for more than one place more than this one: then its newest is
   // displaced. A place whose work is answered counts as free here: the newcomer waits for it.
-  Result<std::unique_ptr<Slot>> enter(std::string app);
+  Result<std::unique_ptr<Slot>> enter(AppName app);
 
   // What one that was displaced is told, too.
   static std::unexpected<Failure> full();
@@ -82,7 +83,7 @@ class Pool {
     std::uint64_t served = 0;  // when it was last given a place
     std::list<Slot*> waiting;  // the oldest first
   };
-  using Shares = std::map<std::string, Share>;
+  using Shares = std::map<AppName, Share>;
 
   void leave(Slot& slot);
   void settle(Slot& slot, Slot::State state);

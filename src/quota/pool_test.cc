@@ -21,10 +21,10 @@ struct PoolTest : ::testing::Test {
 
 TEST_F(PoolTest, GrantsAtOnceWhileThereIsRoomAndThenInOrder) {
   Pool pool = make(2, 8);
-  auto first = pool.enter("a");
-  auto second = pool.enter("a");
-  auto third = pool.enter("a");
-  auto fourth = pool.enter("a");
+  auto first = pool.enter(AppName("a"));
+  auto second = pool.enter(AppName("a"));
+  auto third = pool.enter(AppName("a"));
+  auto fourth = pool.enter(AppName("a"));
   EXPECT_TRUE((*first)->is_granted());
   EXPECT_TRUE((*second)->is_granted());
   EXPECT_FALSE((*third)->is_granted());
@@ -37,24 +37,24 @@ TEST_F(PoolTest, GrantsAtOnceWhileThereIsRoomAndThenInOrder) {
 
 TEST_F(PoolTest, APlaceThatIsBeingCleanedUpIsWaitedForAlsoWithoutAQueue) {
   Pool pool = make(1, 0);
-  auto first = pool.enter("a");
-  EXPECT_FALSE(pool.enter("a"));
+  auto first = pool.enter(AppName("a"));
+  EXPECT_FALSE(pool.enter(AppName("a")));
   (*first)->expect_end();
   (*first)->expect_end();
-  auto second = pool.enter("a");
+  auto second = pool.enter(AppName("a"));
   ASSERT_TRUE(second);
   EXPECT_FALSE((*second)->is_granted());
-  EXPECT_FALSE(pool.enter("b")) << "one for each such place";
+  EXPECT_FALSE(pool.enter(AppName("b"))) << "one for each such place";
   first = std::unexpected(Failure{});
   EXPECT_TRUE((*second)->is_granted());
-  EXPECT_FALSE(pool.enter("b"));
+  EXPECT_FALSE(pool.enter(AppName("b")));
 }
 
 TEST_F(PoolTest, AnAppWithManyWaitingDelaysAnotherAppsFirstByNoMoreThanOneRun) {
   Pool pool = make(2, 64);
   std::deque<std::unique_ptr<Slot>> greedy;
-  for (int i = 0; i < 52; ++i) greedy.push_back(std::move(*pool.enter("greedy")));
-  auto modest = pool.enter("modest");
+  for (int i = 0; i < 52; ++i) greedy.push_back(std::move(*pool.enter(AppName("greedy"))));
+  auto modest = pool.enter(AppName("modest"));
   EXPECT_FALSE((*modest)->is_granted());
   greedy.pop_front();
   EXPECT_TRUE((*modest)->is_granted());
@@ -63,11 +63,11 @@ TEST_F(PoolTest, AnAppWithManyWaitingDelaysAnotherAppsFirstByNoMoreThanOneRun) {
 TEST_F(PoolTest, TwoAppsTakeTurnsOnOnePlaceAlsoWhenOneComesBackEachTime) {
   Pool pool = make(1, 64);
   std::vector<std::unique_ptr<Slot>> greedy;
-  for (int i = 0; i < 4; ++i) greedy.push_back(std::move(*pool.enter("greedy")));
-  auto modest = std::move(*pool.enter("modest"));
+  for (int i = 0; i < 4; ++i) greedy.push_back(std::move(*pool.enter(AppName("greedy"))));
+  auto modest = std::move(*pool.enter(AppName("modest")));
   greedy[0].reset();
   ASSERT_TRUE(modest->is_granted());
-  auto again = std::move(*pool.enter("modest"));
+  auto again = std::move(*pool.enter(AppName("modest")));
   modest.reset();
   EXPECT_TRUE(greedy[1]->is_granted());
   EXPECT_FALSE(again->is_granted());
@@ -77,10 +77,10 @@ TEST_F(PoolTest, TwoAppsTakeTurnsOnOnePlaceAlsoWhenOneComesBackEachTime) {
 
 TEST_F(PoolTest, AFullQueueRefusesTheAppThatFilledIt) {
   Pool pool = make(1, 2);
-  auto runs = pool.enter("a");
-  auto waits = pool.enter("a");
-  auto waits_too = pool.enter("a");
-  auto refused = pool.enter("a");
+  auto runs = pool.enter(AppName("a"));
+  auto waits = pool.enter(AppName("a"));
+  auto waits_too = pool.enter(AppName("a"));
+  auto refused = pool.enter(AppName("a"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "queue_full");
   EXPECT_EQ(refused.error().kind, Errc::unavailable);
@@ -89,32 +89,32 @@ TEST_F(PoolTest, AFullQueueRefusesTheAppThatFilledIt) {
 
 TEST_F(PoolTest, AFullQueueMakesRoomForAnAppThatHasLess) {
   Pool pool = make(1, 2);
-  auto runs = pool.enter("greedy");
-  auto waits = pool.enter("greedy");
-  auto newest = pool.enter("greedy");
-  auto modest = pool.enter("modest");
+  auto runs = pool.enter(AppName("greedy"));
+  auto waits = pool.enter(AppName("greedy"));
+  auto newest = pool.enter(AppName("greedy"));
+  auto modest = pool.enter(AppName("modest"));
   ASSERT_TRUE(modest);
   EXPECT_TRUE((*newest)->is_displaced());
   EXPECT_FALSE((*waits)->is_displaced());
   EXPECT_EQ(pool.waiting(), 2u);
-  auto third_app = pool.enter("third");
+  auto third_app = pool.enter(AppName("third"));
   EXPECT_FALSE(third_app) << "one each is fair: none is displaced for it";
 }
 
 TEST_F(PoolTest, WithoutAQueueNoneWaits) {
   Pool pool = make(1, 0);
-  auto runs = pool.enter("a");
+  auto runs = pool.enter(AppName("a"));
   EXPECT_TRUE((*runs)->is_granted());
-  EXPECT_FALSE(pool.enter("b"));
+  EXPECT_FALSE(pool.enter(AppName("b")));
 }
 
 TEST_F(PoolTest, WithdrawingFreesThePlaceInTheQueueButNotAGrantedOne) {
   Pool pool = make(1, 1);
-  auto runs = std::move(*pool.enter("a"));
-  auto waits = std::move(*pool.enter("a"));
+  auto runs = std::move(*pool.enter(AppName("a")));
+  auto waits = std::move(*pool.enter(AppName("a")));
   waits->withdraw();
   EXPECT_EQ(pool.waiting(), 0u);
-  auto next = std::move(*pool.enter("a"));
+  auto next = std::move(*pool.enter(AppName("a")));
   runs->withdraw();
   EXPECT_TRUE(runs->is_granted());
   runs.reset();
@@ -131,7 +131,7 @@ RC_GTEST_FIXTURE_PROP(PoolTest, KeepsItsBoundsAndLosesNoPlace, ()) {
   const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1000));
   for (const int step : steps) {
     if (step % 3 != 0 || held.empty()) {
-      auto slot = pool.enter(std::string(1, static_cast<char>('a' + step % 4)));
+      auto slot = pool.enter(AppName(std::string(1, static_cast<char>('a' + step % 4))));
       if (slot) held.push_back(std::move(*slot));
     } else if (step % 2 == 0) {
       held.erase(held.begin() + step % static_cast<int>(held.size()));

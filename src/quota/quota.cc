@@ -53,7 +53,7 @@ Result<Ticket> Quota::admit_run(const App& app, Work work) {
   return ticket;
 }
 
-Result<Ticket> Quota::admit_agent(std::string app) {
+Result<Ticket> Quota::admit_agent(AppName app) {
   auto slot = agent_places_.enter(std::move(app));
   if (!slot) return std::unexpected(std::move(slot.error()));
   Ticket ticket;

@@ -62,7 +62,7 @@ class Quota {
 
   // A place for the agent of one of the app's sessions: when it is started first, and when a turn
   // wakes it. Errc::unavailable "queue_full".
-  Result<Ticket> admit_agent(std::string app);
+  Result<Ticket> admit_agent(AppName app);
   std::size_t agents_waiting() const { return agent_places_.waiting(); }
 
   // How many sessions may be open, for the transaction that adds one of this app.

@@ -11,7 +11,7 @@ namespace {
 
 App app_of(std::string name, std::optional<std::int64_t> runs_max = {}) {
   App app;
-  app.name = std::move(name);
+  app.name = AppName(std::move(name));
   app.runs_max = runs_max;
   return app;
 }
@@ -202,9 +202,9 @@ TEST_F(QuotaTest, TurnsAndNewSessionsAreReadyAtOnceAndTakeNoPlace) {
 
 TEST_F(QuotaTest, AgentsOfSessionsHavePlacesOfTheirOwn) {
   const Ticket run = ticket(app_);
-  auto first = quota_.admit_agent("app");
+  auto first = quota_.admit_agent(AppName("app"));
   ASSERT_TRUE(first && ready(*first));
-  auto second = quota_.admit_agent("other");
+  auto second = quota_.admit_agent(AppName("other"));
   ASSERT_TRUE(second);
   EXPECT_FALSE(second->has_place());
   EXPECT_EQ(quota_.agents_waiting(), 1u);

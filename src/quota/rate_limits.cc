@@ -28,7 +28,7 @@ std::uint64_t key_of(const IpAddress& address) {
   return key;
 }
 
-std::uint64_t key_of(const App& app) { return std::hash<std::string_view>()(app.name); }
+std::uint64_t key_of(const App& app) { return std::hash<AppName>()(app.name); }
 
 }  // namespace
 

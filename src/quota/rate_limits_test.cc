@@ -41,7 +41,7 @@ TEST(RateLimits, CountsRequestsOfAnAddressWhateverBecomesOfThem) {
 TEST(RateLimits, TellsHowLongToWait) {
   Rated rated;
   App app;
-  app.name = "a";
+  app.name = AppName("a");
   ByteMeter meter;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(rated.limits.take(app, meter));
   Result<void> refused;
@@ -62,7 +62,7 @@ TEST(RateLimits, GivesLoopbackAndProxiesTheAllowanceOfMany) {
 TEST(RateLimits, MakesAnAppWaitAfterTooManyBytes) {
   Rated rated;
   App app;
-  app.name = "a";
+  app.name = AppName("a");
   ByteMeter meter;
   ASSERT_TRUE(rated.limits.take(address("192.0.2.1"), meter));
   ASSERT_TRUE(rated.limits.take(app, meter));

@@ -54,7 +54,7 @@ class LiveRun : public std::enable_shared_from_this<LiveRun> {
   RunRequest request;
   std::optional<Ticket> ticket;  // until its last process has ended
   std::vector<Attachment> attachments;
-  std::string run_id;  // from its beginning on, as the three below
+  RunId run_id;  // from its beginning on, as the three below
   std::chrono::steady_clock::time_point begun;
   std::unique_ptr<OneShotAgent> shot;
   bool may_have_dir = false;

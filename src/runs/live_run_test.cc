@@ -52,7 +52,7 @@ TEST_F(LiveRunTest, TheFirstReasonToStopCounts) {
 TEST_F(LiveRunTest, AfterTheAnswerNothingStopsIt) {
   const auto live = run();
   RunOutcome outcome;
-  outcome.run_id = "id";
+  outcome.run_id = RunId("id");
   live->set_answer(std::move(outcome));
   live->stop(RunStop::caller_gone);
   EXPECT_EQ(live->stopped(), RunStop::none);

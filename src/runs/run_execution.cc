@@ -80,7 +80,7 @@ RunEnd end_of(const LiveRun& run, const std::optional<Failure>& failure, RunStop
 }  // namespace
 
 Task<void> RunExecution::execute(std::shared_ptr<LiveRun> run) {
-  run->run_id = deps_.ids.uuid();
+  run->run_id = RunId(deps_.ids.uuid());
   run->begun = steady_clock::now();
   bool is_out_of_memory = false;
   try {
@@ -99,7 +99,7 @@ Task<void> RunExecution::execute(std::shared_ptr<LiveRun> run) {
     run->shot.reset();
     deps_.settler.note_gone(run->run_id);
   }
-  if (run->may_have_dir) deps_.run_dirs.remove(run->run_id, Lane(run->app->name));
+  if (run->may_have_dir) deps_.run_dirs.remove(run->run_id.str(), Lane(run->app->name));
 }
 
 Task<void> RunExecution::ask(std::shared_ptr<LiveRun> run) {
@@ -118,7 +118,7 @@ Task<void> RunExecution::ask(std::shared_ptr<LiveRun> run) {
 Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
   RunRequest& request = run->request;
   auto dir = co_await deps_.run_dirs.make(
-      run->run_id,
+      run->run_id.str(),
       {.attachments = std::move(run->attachments), .system_prompt = std::move(request.system)},
       Lane(run->app->name));
   run->may_have_dir = dir || was_begun(dir.error());
@@ -163,7 +163,7 @@ Async<void> RunExecution::add_row(std::shared_ptr<LiveRun> run, Run row) {
 }
 
 // A large result is read by the compute worker, unless too many wait for it.
-Task<std::string> RunExecution::value_of(std::string app, std::string text) {
+Task<std::string> RunExecution::value_of(AppName app, std::string text) {
   if (deps_.compute == nullptr || text.size() < kComputeBytesMin) co_return result_value(text);
   const auto answer = std::make_shared<const std::string>(std::move(text));
   auto value = co_await deps_.compute->call(

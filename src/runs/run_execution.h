@@ -29,7 +29,7 @@ class RunExecution {
     RunSettler& settler;
     const Clock& clock;
     IdSource& ids;
-    std::string instance_id;
+    InstanceId instance_id;
     ComputeWorker* compute = nullptr;  // as in Runs
   };
 
@@ -44,7 +44,7 @@ class RunExecution {
   Async<void> begin(std::shared_ptr<LiveRun> run);
   Async<void> add_row(std::shared_ptr<LiveRun> run, Run row);
   Task<void> settle(std::shared_ptr<LiveRun> run, OneShotAnswer answer);
-  Task<std::string> value_of(std::string app, std::string text);
+  Task<std::string> value_of(AppName app, std::string text);
 
   Dependencies deps_;
 };

@@ -26,7 +26,7 @@ struct RunRequest {
 };
 
 struct RunOutcome {
-  std::string run_id;              // empty: refused at the breaker, no run was made
+  RunId run_id;                    // empty: refused at the breaker, no run was made
   std::optional<Failure> failure;  // none: it went well
   std::string result;              // JSON text
   std::optional<std::string> stop_reason;

@@ -46,7 +46,7 @@ Task<void> RunSettler::try_until_settled(RunEnd end) {
   --unsettled_;
 }
 
-void RunSettler::note_gone(std::string run_id) {
+void RunSettler::note_gone(RunId run_id) {
   if (gone_.size() >= kGoneRunsMax) return;
   gone_.push_back(std::move(run_id));
   if (!std::exchange(is_forgetting_, true)) tasks_.spawn(forget_gone());

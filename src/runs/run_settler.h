@@ -28,7 +28,7 @@ class RunSettler {
 
   // Nothing is left of the run's process tree: its row need not name it any more. Written a little
   // later, for many runs at once: until then a start would look for a tree that is not there.
-  void note_gone(std::string run_id);
+  void note_gone(RunId run_id);
 
   // Ended runs whose rows do not say so yet.
   std::size_t unsettled() const { return unsettled_; }
@@ -43,8 +43,8 @@ class RunSettler {
   RunRows& rows_;
   Metrics& metrics_;
   std::size_t unsettled_ = 0;
-  std::vector<std::string> gone_;  // ids of runs whose rows still name a process
-  bool is_forgetting_ = false;     // a task will see to gone_
+  std::vector<RunId> gone_;     // ids of runs whose rows still name a process
+  bool is_forgetting_ = false;  // a task will see to gone_
   Signal stopping_;
   bool is_stopping_ = false;
   TaskGroup tasks_;

@@ -14,7 +14,8 @@ namespace {
 class RunSettlerTest : public ::testing::Test {
  protected:
   RunSettlerTest() {
-    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
+    ledger_ = std::move(
+        *open_ledger(io_.get_executor(), "sqlite::memory:", InstanceId("i1"), log_, metrics_));
   }
   Result<void> stop() {
     auto stopping = [](RunSettler* settler) -> Async<void> {
@@ -29,7 +30,7 @@ class RunSettlerTest : public ::testing::Test {
   }
   static RunEnd end_of(std::string id) {
     RunEnd end;
-    end.run_id = std::move(id);
+    end.run_id = RunId(std::move(id));
     end.state = "failed";
     end.outcome = "a_code";
     return end;
@@ -44,7 +45,7 @@ class RunSettlerTest : public ::testing::Test {
 
 TEST_F(RunSettlerTest, AnEndThatIsCommittedIsSettled) {
   clawdforge::Run run;
-  run.id = "one";
+  run.id = RunId("one");
   ASSERT_TRUE(run_to_end(io_, ledger_->runs.add(run, {})));
   ASSERT_TRUE(run_to_end(io_, settler().settle(end_of("one"))));
   EXPECT_EQ(settler().unsettled(), 0u);

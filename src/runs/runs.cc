@@ -130,7 +130,7 @@ Task<void> Runs::work(std::shared_ptr<LiveRun> run) {
   run->ticket.reset();
 }
 
-Async<bool> Runs::cancel(std::string app, std::string run_id) {
+Async<bool> Runs::cancel(AppName app, RunId run_id) {
   const auto found = std::ranges::find_if(live_, [&](const LiveRun* run) {
     return !run->run_id.empty() && run->run_id == run_id && run->app->name == app;
   });
@@ -146,7 +146,7 @@ Async<bool> Runs::cancel(std::string app, std::string run_id) {
   co_return is_live && record->end && record->end->state == "cancelled";
 }
 
-void Runs::end_app(std::string_view app) {
+void Runs::end_app(const AppName& app) {
   for (LiveRun* run : live_) {
     if (run->app->name == app) run->stop(RunStop::revoked);
   }

@@ -49,7 +49,7 @@ class Runs {
     const Clock& clock;
     IdSource& ids;
     Metrics& metrics;
-    std::string instance_id;
+    InstanceId instance_id;
     ComputeWorker* compute = nullptr;  // reads large results; null: they are read where they come
     PermissionMode permission_mode = PermissionMode::approve_reads;  // if no table says another
   };
@@ -70,11 +70,11 @@ class Runs {
 
   // Ends one of the app's own runs, and returns when that is settled. False: it has ended by
   // itself, or before. Errc::not_found "run_not_found".
-  Async<bool> cancel(std::string app, std::string run_id);
+  Async<bool> cancel(AppName app, RunId run_id);
 
   // Cancels all runs of an app, those that wait and those that run: their callers are told
   // "token_revoked".
-  void end_app(std::string_view app);
+  void end_app(const AppName& app);
 
   // Ended runs whose rows do not say so yet.
   std::size_t unsettled() const;

@@ -68,7 +68,7 @@ class RunsTest : public WorkspaceTest {
  protected:
   RunsTest() {
     App news;
-    news.name = "news";
+    news.name = AppName("news");
     auto minted = await(apps_.mint(std::move(news), {}));
     app_ = std::make_shared<const App>(std::move(minted.value().app));
   }
@@ -91,11 +91,11 @@ class RunsTest : public WorkspaceTest {
   Metrics metrics_;
   const SystemClock clock_;
   RandomIds ids_{clock_};
-  std::unique_ptr<Ledger> ledger_ =
-      std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
+  std::unique_ptr<Ledger> ledger_ = std::move(
+      *open_ledger(io_.get_executor(), "sqlite::memory:", InstanceId("i1"), log_, metrics_));
   ComputeWorker compute_{io_.get_executor()};
   UploadFiles upload_files_{root_, disk_};
-  Uploads uploads_{ledger_->uploads, upload_files_, clock_, ids_, "i1", 1'000};
+  Uploads uploads_{ledger_->uploads, upload_files_, clock_, ids_, InstanceId("i1"), 1'000};
   RunDirs run_dirs_{root_, disk_, log_};
   const AgentCatalog catalog_{{echo_spec()}};
   EchoStarter starter_;
@@ -104,7 +104,7 @@ class RunsTest : public WorkspaceTest {
   Apps apps_{ledger_->apps, clock_, ids_, log_};
   const Policies policies_{{}, {}, {}};
   Runs runs_{{io_.get_executor(), ledger_->runs, quota_, apps_, policies_, catalog_, starter_,
-              uploads_, run_dirs_, clock_, ids_, metrics_, "i1", &compute_}};
+              uploads_, run_dirs_, clock_, ids_, metrics_, InstanceId("i1"), &compute_}};
 };
 
 // While the compute worker is busy, a run that came later and has a small answer overtakes one with

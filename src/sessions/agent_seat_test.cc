@@ -38,13 +38,13 @@ class AgentSeatTest : public SessionsTest {
   }
 
   // Makes a session whose seat is in `state` and stays there until release().
-  std::string bring_to(SeatState state) {
+  SessionId bring_to(SeatState state) {
     switch (state) {
       case SeatState::empty:
       case SeatState::ready:
         break;
       case SeatState::queued: {
-        const std::string holder = create();
+        const SessionId holder = create();
         holding_ = begin_turn(holder, "wait");
         await([&] { return !agent().prompts.empty(); });
         creation_ = begin_create(&hang_up_);
@@ -53,20 +53,20 @@ class AgentSeatTest : public SessionsTest {
       case SeatState::starting:
         hold_disk();
         creation_ = begin_create(&hang_up_);
-        return await_newest("", state);
+        return await_newest(SessionId(""), state);
       case SeatState::aborting: {
-        const std::string id = bring_to(SeatState::starting);
+        const SessionId id = bring_to(SeatState::starting);
         hang_up_.happen();
         return id;
       }
       case SeatState::opening:
         starter_.script.opening = AgentScript::Opening::hangs;
         creation_ = begin_create(&hang_up_);
-        return await_newest("", state);
+        return await_newest(SessionId(""), state);
       case SeatState::leaving:
       case SeatState::replacing: {
         starter_.script.holds_exit = true;
-        const std::string id = create();
+        const SessionId id = create();
         agent().act({Step::Kind::die});
         await_seat(id, SeatState::leaving);
         if (state == SeatState::leaving) return id;
@@ -75,7 +75,7 @@ class AgentSeatTest : public SessionsTest {
         return id;
       }
     }
-    const std::string id = create();
+    const SessionId id = create();
     if (state == SeatState::empty) {
       agent().act({Step::Kind::die});
       await_seat(id, SeatState::empty);
@@ -86,10 +86,10 @@ class AgentSeatTest : public SessionsTest {
     return id;
   }
 
-  std::string await_newest(const std::string& older, SeatState state) {
-    std::string id;
+  SessionId await_newest(const SessionId& older, SeatState state) {
+    SessionId id;
     await([&] {
-      for (const std::string& found : *run(house_.ledger->sessions.all_ids())) {
+      for (const SessionId& found : *run(house_.ledger->sessions.all_ids())) {
         if (found != older) id = found;
       }
       return !id.empty() && seat_of(id) == state;
@@ -129,7 +129,7 @@ TEST(SeatState, KnowsNoTransitionBesideTheTable) {
 // Starts
 
 TEST_F(AgentSeatTest, IsReadyWhenTheConversationIsOpenAndTheRowNamesTheProcess) {
-  const std::string id = create();
+  const SessionId id = create();
   EXPECT_EQ(seat_of(id), SeatState::ready);
   EXPECT_EQ(agent().conversation.name, id);
   EXPECT_TRUE(agent().conversation.is_unasked);
@@ -162,7 +162,7 @@ TEST_F(AgentSeatTest, EndsAnAgentThatTheRowDoesNotTake) {
 }
 
 TEST_F(AgentSeatTest, TellsATurnWhatTheAgentSaidOnStandardErrorWhenItDoesNotOpen) {
-  const std::string id = bring_to(SeatState::empty);
+  const SessionId id = bring_to(SeatState::empty);
   starter_.script.opening = AgentScript::Opening::fails;
   const auto outcome = result_of(begin_turn(id, "again"));
   ASSERT_TRUE(outcome);
@@ -174,7 +174,7 @@ TEST_F(AgentSeatTest, GivesUpAStartThatGetsNoSlotInTime) {
   options_.start_max = 0s;
   make_sessions();
   starter_.script = patient_agent();
-  const std::string holder = create();
+  const SessionId holder = create();
   const auto running = begin_turn(holder, "wait");
   await([&] { return !agent().prompts.empty(); });
   EXPECT_EQ(result_of(begin_create()).error().code, "queue_timeout");
@@ -185,7 +185,7 @@ TEST_F(AgentSeatTest, RefusesAStartWhenTooManyWait) {
   limits_.queued_agents_max = 1;
   make_sessions();
   starter_.script = patient_agent();
-  const std::string holder = create();
+  const SessionId holder = create();
   const auto running = begin_turn(holder, "wait");
   await([&] { return !agent().prompts.empty(); });
   const auto waiting = begin_create();
@@ -195,7 +195,7 @@ TEST_F(AgentSeatTest, RefusesAStartWhenTooManyWait) {
 }
 
 TEST_F(AgentSeatTest, WaitsForTheTreeOfTheLastAgent) {
-  const std::string id = bring_to(SeatState::replacing);
+  const SessionId id = bring_to(SeatState::replacing);
   EXPECT_EQ(starter_.started.size(), 1U);
   release();
   EXPECT_EQ(told(turn_), "end_turn echo: again");
@@ -204,8 +204,8 @@ TEST_F(AgentSeatTest, WaitsForTheTreeOfTheLastAgent) {
 }
 
 TEST_F(AgentSeatTest, DoesNotStartForATurnThatIsCancelledMeanwhile) {
-  const std::string id = bring_to(SeatState::replacing);
-  EXPECT_TRUE(*run(sessions_->cancel("news", id)));
+  const SessionId id = bring_to(SeatState::replacing);
+  EXPECT_TRUE(*run(sessions_->cancel(AppName("news"), id)));
   EXPECT_EQ(told(turn_), "cancelled ");
   EXPECT_EQ(seat_of(id), SeatState::leaving);
   release();
@@ -216,7 +216,7 @@ TEST_F(AgentSeatTest, DoesNotStartForATurnThatIsCancelledMeanwhile) {
 // The agent's own end
 
 TEST_F(AgentSeatTest, TellsTheTurnWhenTheAgentDies) {
-  const std::string id = bring_to(SeatState::ready);
+  const SessionId id = bring_to(SeatState::ready);
   agent().steps.clear();
   agent().act({Step::Kind::die});
   const auto outcome = result_of(turn_);
@@ -231,7 +231,7 @@ TEST_F(AgentSeatTest, StartsAnAgentAgainThatHasLostItsConversation) {
   starter_.script.turn = [](const std::string&) {
     return std::vector<Step>{say("what?"), {Step::Kind::lose_conversation}};
   };
-  const std::string id = create();
+  const SessionId id = create();
   EXPECT_EQ(ask(id, "hello"), "end_turn what?");
   EXPECT_EQ(ask(id, "again"), "end_turn what?");
   EXPECT_EQ(starter_.started.size(), 2U);
@@ -240,8 +240,8 @@ TEST_F(AgentSeatTest, StartsAnAgentAgainThatHasLostItsConversation) {
 // Slots
 
 TEST_F(AgentSeatTest, PutsAnIdleAgentToSleepForAnotherSession) {
-  const std::string first = create();
-  const std::string second = create();
+  const SessionId first = create();
+  const SessionId second = create();
   EXPECT_EQ(seat_of(first), SeatState::empty);
   EXPECT_TRUE(agent(0).is_gone);
   EXPECT_FALSE(agent(0).is_for_good);
@@ -254,11 +254,11 @@ TEST_F(AgentSeatTest, PutsAnIdleAgentToSleepForAnotherSession) {
 }
 
 TEST_F(AgentSeatTest, TakesNoSlotFromASessionAtWork) {
-  const std::string first = bring_to(SeatState::ready);
+  const SessionId first = bring_to(SeatState::ready);
   const auto second = begin_create();
   await([&] { return house_.metric("clawdforge_agents_waiting") == 1; });
   EXPECT_FALSE(agent().is_stopped);
-  EXPECT_TRUE(*run(sessions_->cancel("news", first)));
+  EXPECT_TRUE(*run(sessions_->cancel(AppName("news"), first)));
   EXPECT_TRUE(result_of(second));
   EXPECT_TRUE(agent().is_gone);
 }
@@ -268,7 +268,7 @@ TEST_F(AgentSeatTest, TakesNoSlotFromASessionAtWork) {
 class EachSeatState : public AgentSeatTest, public testing::WithParamInterface<SeatState> {
  protected:
   // Those whose caller waits are told something, and nothing is left.
-  void expect_the_end(const std::string& id) {
+  void expect_the_end(const SessionId& id) {
     for (const auto& call : {turn_, holding_}) {
       if (call) EXPECT_TRUE(told(call) != "");
     }
@@ -279,7 +279,7 @@ class EachSeatState : public AgentSeatTest, public testing::WithParamInterface<S
 };
 
 TEST_P(EachSeatState, ShutsDown) {
-  const std::string id = bring_to(GetParam());
+  const SessionId id = bring_to(GetParam());
   const auto stopped = begin(stop_call(sessions_.get()));
   await([&] { return sessions_->live().is_stopping(); });
   release();
@@ -289,8 +289,8 @@ TEST_P(EachSeatState, ShutsDown) {
 }
 
 TEST_P(EachSeatState, IsClosed) {
-  const std::string id = bring_to(GetParam());
-  const auto closed = begin(sessions_->close("news", id));
+  const SessionId id = bring_to(GetParam());
+  const auto closed = begin(sessions_->close(AppName("news"), id));
   await([&] {
     const auto live = sessions_->live().find(id);
     return !live || live->is_ending();
@@ -318,7 +318,7 @@ INSTANTIATE_TEST_SUITE_P(AgentSeat, EachSeatState,
 class EachStateOfACreation : public AgentSeatTest, public testing::WithParamInterface<SeatState> {};
 
 TEST_P(EachStateOfACreation, LeavesNothingWhenTheCallerHangsUp) {
-  const std::string id = bring_to(GetParam());
+  const SessionId id = bring_to(GetParam());
   hang_up_.happen();
   release();
   EXPECT_FALSE(result_of(creation_));

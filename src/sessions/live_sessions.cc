@@ -24,14 +24,14 @@ void LiveSessions::on_seat_change(std::function<void(SeatTransition)> observer) 
   shared_.on_seat_change = std::move(observer);
 }
 
-std::shared_ptr<LiveSession> LiveSessions::find(std::string_view id) const {
+std::shared_ptr<LiveSession> LiveSessions::find(const SessionId& id) const {
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? nullptr : found->second;
 }
 
 std::shared_ptr<LiveSession> LiveSessions::find_or_add(Session session) {
   if (auto known = find(session.id)) return known;
-  const std::string id = session.id;
+  const SessionId id = session.id;
   auto feed = feeds_.of(session);
   auto added = std::make_shared<LiveSession>(shared_, std::move(feed), std::move(session));
   sessions_.emplace(id, added);
@@ -48,15 +48,15 @@ void LiveSessions::forget_quiet() {
   std::erase_if(sessions_, [](const auto& entry) { return entry.second->is_quiet(); });
 }
 
-std::vector<std::string> LiveSessions::ids_at_work() const {
-  std::vector<std::string> ids;
+std::vector<SessionId> LiveSessions::ids_at_work() const {
+  std::vector<SessionId> ids;
   for (const auto& [id, live] : sessions_) {
     if (live->is_live() || live->is_busy()) ids.push_back(id);
   }
   return ids;
 }
 
-Task<void> LiveSessions::end(std::string id, TurnStop reason) {
+Task<void> LiveSessions::end(SessionId id, TurnStop reason) {
   const Entry live = find(id);
   if (!live) co_return;
   live->begin_end(reason);

@@ -38,16 +38,16 @@ class LiveSessions {
   LiveSessions& operator=(const LiveSessions&) = delete;
 
   // Null: nothing of it is under way.
-  std::shared_ptr<LiveSession> find(std::string_view id) const;
+  std::shared_ptr<LiveSession> find(const SessionId& id) const;
   // The one there is, or a new one from its row.
   std::shared_ptr<LiveSession> find_or_add(Session session);
   // Forgets those that have nothing under way any more.
   void forget_quiet();
   // Those with an agent or with turns. One that is being made is left out: its row is new.
-  std::vector<std::string> ids_at_work() const;
+  std::vector<SessionId> ids_at_work() const;
 
   // Ends what the session has under way, and waits until nothing of it is left.
-  Task<void> end(std::string id, TurnStop reason);
+  Task<void> end(SessionId id, TurnStop reason);
   // The same for all of them; from then on is_stopping().
   Task<void> stop();
   bool is_stopping() const { return is_stopping_; }
@@ -69,7 +69,7 @@ class LiveSessions {
   Feeds& feeds_;
   TaskGroup tasks_;
   LiveSessionDependencies shared_;
-  std::map<std::string, Entry, std::less<>> sessions_;
+  std::map<SessionId, Entry> sessions_;
   bool is_stopping_ = false;
 };
 

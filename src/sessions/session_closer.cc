@@ -36,7 +36,7 @@ Async<bool> SessionCloser::close(Session session) {
 }
 
 // While the ledger decides, no new turn begins.
-Async<bool> SessionCloser::close_row(std::string id, std::string reason, AuditEvent event,
+Async<bool> SessionCloser::close_row(SessionId id, std::string reason, AuditEvent event,
                                      std::optional<TimePoint> idle_since, Lane lane) {
   const auto live = live_.find(id);
   if (live) live->refuse_turns();
@@ -47,7 +47,7 @@ Async<bool> SessionCloser::close_row(std::string id, std::string reason, AuditEv
 }
 
 // An agent that was started meanwhile may have begun another conversation.
-Task<void> SessionCloser::end_for_good(std::string id, std::string agent_session_id, Lane lane) {
+Task<void> SessionCloser::end_for_good(SessionId id, std::string agent_session_id, Lane lane) {
   const auto live = live_.find(id);
   co_await live_.end(id, TurnStop::closed);
   feeds_.end(id, FeedEnd::closed);
@@ -60,7 +60,7 @@ Task<void> SessionCloser::end_for_good(std::string id, std::string agent_session
       {{"session", std::string_view(id)}, {"why", std::string_view(removed.error().detail)}});
 }
 
-Async<bool> SessionCloser::sweep(std::string id, TimePoint idle_since) {
+Async<bool> SessionCloser::sweep(SessionId id, TimePoint idle_since) {
   if (const auto live = live_.find(id); live && live->is_busy()) co_return false;
   AuditEvent event{.event = "sweep_close", .at = deps_.clock.now()};
   auto changed = co_await close_row(id, "idle", std::move(event), idle_since, Lane());
@@ -71,7 +71,7 @@ Async<bool> SessionCloser::sweep(std::string id, TimePoint idle_since) {
   co_return changed;
 }
 
-Async<void> SessionCloser::clear(std::string id) {
+Async<void> SessionCloser::clear(SessionId id) {
   const auto row = co_await deps_.rows.find(id);
   co_await end_for_good(std::move(id), row ? row->agent_session_id : "", Lane());
   if (!row && row.error().kind != Errc::not_found) co_return std::unexpected(row.error());
@@ -79,8 +79,8 @@ Async<void> SessionCloser::clear(std::string id) {
 }
 
 Async<void> SessionCloser::follow_ledger() {
-  std::vector<std::string> ids = live_.ids_at_work();
-  for (std::string& id : feeds_.session_ids()) {
+  std::vector<SessionId> ids = live_.ids_at_work();
+  for (SessionId& id : feeds_.session_ids()) {
     if (!live_.find(id)) ids.push_back(std::move(id));
   }
   live_.forget_quiet();
@@ -88,11 +88,11 @@ Async<void> SessionCloser::follow_ledger() {
   const auto open = co_await deps_.rows.open_among(ids);
   if (!open) co_return std::unexpected(open.error());
   std::erase_if(ids,
-                [&](const std::string& id) { return std::ranges::find(*open, id) != open->end(); });
-  for (const std::string& id : ids) {
+                [&](const SessionId& id) { return std::ranges::find(*open, id) != open->end(); });
+  for (const SessionId& id : ids) {
     if (const auto live = live_.find(id)) live->begin_end(TurnStop::closed);
   }
-  for (const std::string& id : ids) {
+  for (const SessionId& id : ids) {
     co_await end_for_good(id, "", Lane());
     // The program that closed the row has left the mark of the session's process there.
     auto forgotten = co_await deps_.rows.forget_process(id);
@@ -102,10 +102,10 @@ Async<void> SessionCloser::follow_ledger() {
 }
 
 Task<void> SessionCloser::undo(Session session, bool has_dir) {
-  std::string id = std::move(session.id);
+  SessionId id = std::move(session.id);
   const Lane lane(session.app);
   co_await end_for_good(id, std::move(session.agent_session_id), lane);
-  if (has_dir) deps_.dirs.remove(id, lane);
+  if (has_dir) deps_.dirs.remove(id.str(), lane);
   const auto dropped = co_await deps_.rows.drop(id, lane);
   if (dropped) co_return;
   deps_.log.warn(
@@ -116,13 +116,13 @@ Task<void> SessionCloser::undo(Session session, bool has_dir) {
 
 // One that is left out is closed when it has been idle for long; if no agent's session is in
 // it, the next start removes it.
-void SessionCloser::drop_later(std::string id) {
+void SessionCloser::drop_later(SessionId id) {
   if (undropped_ >= kUndroppedMax) return;
   ++undropped_;
   live_.tasks().spawn(drop_again(std::move(id)));
 }
 
-Task<void> SessionCloser::drop_again(std::string id) {
+Task<void> SessionCloser::drop_again(SessionId id) {
   Timer pause(deps_.executor);
   for (bool is_dropped = false; !is_dropped && !live_.is_stopping();) {
     pause.expires_after(kDropPause);

@@ -31,10 +31,10 @@ class SessionCloser {
   Async<bool> close(Session session);
   // Closes a session that has been idle since `idle_since`, by its row and in memory. True: it
   // did.
-  Async<bool> sweep(std::string id, TimePoint idle_since);
+  Async<bool> sweep(SessionId id, TimePoint idle_since);
   // Removes what a closed session has left outside of its directory, if its end was not ours,
   // or was cut short.
-  Async<void> clear(std::string id);
+  Async<void> clear(SessionId id);
   // Ends what lives here for sessions whose rows are closed or gone.
   Async<void> follow_ledger();
 
@@ -42,14 +42,14 @@ class SessionCloser {
   // directory to be removed.
   Task<void> undo(Session session, bool has_dir);
   // Tries until the row of a session that was not made is removed.
-  void drop_later(std::string id);
+  void drop_later(SessionId id);
   std::size_t undropped() const { return undropped_; }
 
  private:
-  Async<bool> close_row(std::string id, std::string reason, AuditEvent event,
+  Async<bool> close_row(SessionId id, std::string reason, AuditEvent event,
                         std::optional<TimePoint> idle_since, Lane lane);
-  Task<void> end_for_good(std::string id, std::string agent_session_id, Lane lane);
-  Task<void> drop_again(std::string id);
+  Task<void> end_for_good(SessionId id, std::string agent_session_id, Lane lane);
+  Task<void> drop_again(SessionId id);
 
   const SessionDependencies& deps_;
   LiveSessions& live_;

@@ -52,7 +52,7 @@ Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
                                    spec->permission_mode.value_or(options_.permission_mode));
   if (!mode) return std::unexpected(mode.error());
   Session session;
-  session.id = deps_.ids.uuid();
+  session.id = SessionId(deps_.ids.uuid());
   session.app = app.name;
   session.agent = std::move(request.agent);
   session.meta = std::move(request.meta);

@@ -47,7 +47,7 @@ std::size_t Sessions::live_count() const { return live_.live_count(); }
 
 std::size_t Sessions::busy_count() const { return live_.busy_count(); }
 
-Async<Session> Sessions::own(std::string app, std::string id) {
+Async<Session> Sessions::own(AppName app, SessionId id) {
   auto found = co_await deps_.rows.find(std::move(id), Lane(app));
   if (!found && found.error().kind != Errc::not_found) co_return std::unexpected(found.error());
   if (!found || found->app != app) co_return session_not_found();
@@ -62,7 +62,7 @@ Result<void> Sessions::check_policy(const Policy& policy, const Session& session
 }
 
 // The turn is in the session's queue.
-Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app, std::string id,
+Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app, SessionId id,
                                                   TurnRequest request) {
   auto session = co_await own(app->name, id);
   if (!session) co_return std::unexpected(session.error());
@@ -95,8 +95,8 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
   co_return turn;
 }
 
-Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, std::string id,
-                                  TurnRequest request, HangUp* hang_up) {
+Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, SessionId id, TurnRequest request,
+                                  HangUp* hang_up) {
   auto accepted = co_await accept(std::move(app), id, std::move(request));
   if (!accepted) co_return std::unexpected(accepted.error());
   const std::shared_ptr<LiveTurn> turn = std::move(*accepted);
@@ -105,7 +105,7 @@ Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, std::string id
   co_return co_await live->answer(turn);
 }
 
-Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::string id,
+Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, SessionId id,
                                         TurnRequest request) {
   const auto accepted = co_await accept(std::move(app), id, std::move(request));
   if (!accepted) co_return std::unexpected(accepted.error());
@@ -123,7 +123,7 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, std::str
   co_return stream;
 }
 
-Async<std::unique_ptr<EventReader>> Sessions::read_events(std::string app, std::string id,
+Async<std::unique_ptr<EventReader>> Sessions::read_events(AppName app, SessionId id,
                                                           std::int64_t after) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
@@ -139,7 +139,7 @@ Async<std::unique_ptr<EventReader>> Sessions::read_events(std::string app, std::
                                           options_.reader_bytes_max, true, Lane(session->app));
 }
 
-Async<bool> Sessions::cancel(std::string app, std::string id) {
+Async<bool> Sessions::cancel(AppName app, SessionId id) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
   if (session->closed_at) co_return session_closed();
@@ -150,7 +150,7 @@ Async<bool> Sessions::cancel(std::string app, std::string id) {
   co_return true;
 }
 
-Async<std::vector<OpenQuestion>> Sessions::questions(std::string app, std::string id) {
+Async<std::vector<OpenQuestion>> Sessions::questions(AppName app, SessionId id) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
   const auto live = live_.find(id);
@@ -158,7 +158,7 @@ Async<std::vector<OpenQuestion>> Sessions::questions(std::string app, std::strin
   co_return live->questions().open();
 }
 
-Async<void> Sessions::answer(std::string app, std::string id, std::string question_id,
+Async<void> Sessions::answer(AppName app, SessionId id, std::string question_id,
                              PermissionChoice choice) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
@@ -182,29 +182,29 @@ SessionView Sessions::view_of(Session session) const {
           .is_busy = is_open && live && live->is_busy()};
 }
 
-Async<SessionView> Sessions::find(std::string app, std::string id) {
+Async<SessionView> Sessions::find(AppName app, SessionId id) {
   auto session = co_await own(std::move(app), std::move(id));
   if (!session) co_return std::unexpected(session.error());
   co_return view_of(std::move(*session));
 }
 
-Async<bool> Sessions::close(std::string app, std::string id) {
+Async<bool> Sessions::close(AppName app, SessionId id) {
   auto session = co_await own(std::move(app), std::move(id));
   if (!session) co_return std::unexpected(session.error());
   co_return co_await closer_.close(std::move(*session));
 }
 
-Async<WorkListing> Sessions::files(std::string app, std::string id) {
+Async<WorkListing> Sessions::files(AppName app, SessionId id) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  co_return co_await deps_.dirs.list(std::move(id), Lane(session->app));
+  co_return co_await deps_.dirs.list(std::move(id).str(), Lane(session->app));
 }
 
-Async<std::unique_ptr<WorkFileReader>> Sessions::open_file(std::string app, std::string id,
+Async<std::unique_ptr<WorkFileReader>> Sessions::open_file(AppName app, SessionId id,
                                                            std::string path) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  co_return co_await deps_.dirs.open(std::move(id), std::move(path), Lane(session->app));
+  co_return co_await deps_.dirs.open(std::move(id).str(), std::move(path), Lane(session->app));
 }
 
 SessionLoad Sessions::load() const {

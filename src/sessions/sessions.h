@@ -49,42 +49,38 @@ class Sessions {
   // before that: Errc::not_found "session_not_found" or "file_not_found", Errc::gone
   // "session_closed", Errc::forbidden where the app's policy has become narrower, Errc::conflict
   // "turn_queue_full", Errc::unavailable. `hang_up` drops a turn that waits; one that runs goes on.
-  Async<TurnOutcome> turn(std::shared_ptr<const App> app, std::string id, TurnRequest request,
+  Async<TurnOutcome> turn(std::shared_ptr<const App> app, SessionId id, TurnRequest request,
                           HangUp* hang_up);
 
   // The same, to be watched: the turn is accepted, and its events come from the reader.
-  Async<TurnStream> stream_turn(std::shared_ptr<const App> app, std::string id,
-                                TurnRequest request);
+  Async<TurnStream> stream_turn(std::shared_ptr<const App> app, SessionId id, TurnRequest request);
 
   // Errc::not_found "session_not_found", also for another app's; so do all below.
-  Async<SessionView> find(std::string app, std::string id);
+  Async<SessionView> find(AppName app, SessionId id);
   // A row of a list, with what memory knows of it.
   SessionView view_of(Session session) const;
 
   // Ends the turns, the agent and the session. True: it was open. Returns when the agent's
   // tree is gone.
-  Async<bool> close(std::string app, std::string id);
+  Async<bool> close(AppName app, SessionId id);
   // Asks the agent to end the turn that runs; the others go on. False: none runs.
   // Errc::gone "session_closed".
-  Async<bool> cancel(std::string app, std::string id);
+  Async<bool> cancel(AppName app, SessionId id);
 
   // What has been told after event `after`. Errc::invalid "validation_failed" when that is
   // beyond the newest.
-  Async<std::unique_ptr<EventReader>> read_events(std::string app, std::string id,
-                                                  std::int64_t after);
+  Async<std::unique_ptr<EventReader>> read_events(AppName app, SessionId id, std::int64_t after);
   // Each reader looks again whether its caller may still read.
   void recheck_readers();
   // Those who read on for what may come are told that nothing does, from now on at once.
   void end_event_streams();
 
-  Async<std::vector<OpenQuestion>> questions(std::string app, std::string id);
+  Async<std::vector<OpenQuestion>> questions(AppName app, SessionId id);
   // As Questions::answer().
-  Async<void> answer(std::string app, std::string id, std::string question_id,
-                     PermissionChoice choice);
+  Async<void> answer(AppName app, SessionId id, std::string question_id, PermissionChoice choice);
 
-  Async<WorkListing> files(std::string app, std::string id);
-  Async<std::unique_ptr<WorkFileReader>> open_file(std::string app, std::string id,
-                                                   std::string path);
+  Async<WorkListing> files(AppName app, SessionId id);
+  Async<std::unique_ptr<WorkFileReader>> open_file(AppName app, SessionId id, std::string path);
 
   // For what ends sessions without being asked by an app: the sweeper and the watch.
   SessionCloser& closer() { return closer_; }
@@ -97,8 +93,8 @@ class Sessions {
   std::size_t busy_count() const;
 
  private:
-  Async<Session> own(std::string app, std::string id);
-  Async<std::shared_ptr<LiveTurn>> accept(std::shared_ptr<const App> app, std::string id,
+  Async<Session> own(AppName app, SessionId id);
+  Async<std::shared_ptr<LiveTurn>> accept(std::shared_ptr<const App> app, SessionId id,
                                           TurnRequest request);
   Result<void> check_policy(const Policy& policy, const Session& session) const;
   Result<Session> new_session(const App& app, SessionRequest request);

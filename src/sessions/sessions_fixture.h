@@ -44,8 +44,8 @@ class SessionsTest : public ::testing::Test {
     options_.first_sign_max = std::chrono::seconds(30);
     options_.permission_timeout = std::chrono::seconds(30);
     options_.reader_bytes_max = 1024 * 1024;
-    app_->name = "news";
-    other_->name = "other";
+    app_->name = AppName("news");
+    other_->name = AppName("other");
     make_sessions();
   }
   ~SessionsTest() override { stop(); }
@@ -102,12 +102,12 @@ class SessionsTest : public ::testing::Test {
     request.agent = "fake";
     return begin(sessions_->create(app_, std::move(request), hang_up));
   }
-  std::string create() {
+  SessionId create() {
     auto made = result_of(begin_create());
     EXPECT_TRUE(made) << made.error().code;
-    return made ? made->id : "";
+    return made ? made->id : SessionId();
   }
-  Call<TurnOutcome> begin_turn(const std::string& id, std::string prompt,
+  Call<TurnOutcome> begin_turn(const SessionId& id, std::string prompt,
                                std::chrono::seconds timeout = std::chrono::seconds(60),
                                HangUp* hang_up = nullptr) {
     return begin(sessions_->turn(app_, id, turn_request(std::move(prompt), timeout), hang_up));
@@ -126,20 +126,20 @@ class SessionsTest : public ::testing::Test {
     if (outcome->failure) return std::string(outcome->failure->code);
     return outcome->stop_reason.value_or("") + " " + outcome->text;
   }
-  std::string ask(const std::string& id, std::string prompt) {
+  std::string ask(const SessionId& id, std::string prompt) {
     return told(begin_turn(id, std::move(prompt)));
   }
 
-  SeatState seat_of(const std::string& id) {
+  SeatState seat_of(const SessionId& id) {
     const auto live = sessions_->live().find(id);
     return live ? live->seat().state() : SeatState::empty;
   }
-  void await_seat(const std::string& id, SeatState state) {
+  void await_seat(const SessionId& id, SeatState state) {
     await([&] { return seat_of(id) == state; }, "the seat's state");
   }
-  std::string newest_id() {
+  SessionId newest_id() {
     const auto ids = run(house_.ledger->sessions.all_ids());
-    return ids && !ids->empty() ? ids->back() : "";
+    return ids && !ids->empty() ? ids->back() : SessionId();
   }
   AgentControl& agent(std::size_t number = 0) { return *starter_.started.at(number); }
 
@@ -164,7 +164,7 @@ class SessionsTest : public ::testing::Test {
   bool is_open_ = house_.open(dir_.file("ledger.db")).has_value();
   Disk disk_{house_.io.get_executor()};
   UploadFiles upload_files_{dir_.path(), disk_};
-  Uploads uploads_{house_.ledger->uploads, upload_files_, clock_, ids_, "i", 1'000'000};
+  Uploads uploads_{house_.ledger->uploads, upload_files_, clock_, ids_, InstanceId("i"), 1'000'000};
   AgentCatalog catalog_{{fake_agent()}};
   ScriptedStarter starter_;
   SessionDirs dirs_{dir_.path(), disk_, house_.log};

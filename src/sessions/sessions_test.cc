@@ -27,14 +27,14 @@ AgentScript agent_that_waits() {
 // Turns
 
 TEST_F(SessionsTest, AnswersATurnWithWhatTheAgentSaid) {
-  const std::string id = create();
+  const SessionId id = create();
   EXPECT_EQ(ask(id, "hello"), "end_turn echo: hello");
   EXPECT_EQ(ask(id, "again"), "end_turn echo: again");
   EXPECT_EQ(starter_.started.size(), 1U);
 }
 
 TEST_F(SessionsTest, RunsTurnsInTheOrderInWhichTheyCame) {
-  const std::string id = create();
+  const SessionId id = create();
   std::vector<Call<TurnOutcome>> calls;
   for (const char* prompt : {"a", "b", "c", "d"}) calls.push_back(begin_turn(id, prompt));
   std::vector<std::int64_t> indices;
@@ -45,21 +45,21 @@ TEST_F(SessionsTest, RunsTurnsInTheOrderInWhichTheyCame) {
 
 TEST_F(SessionsTest, RefusesATurnWhenTooManyWait) {
   starter_.script = agent_that_waits();
-  const std::string id = create();
+  const SessionId id = create();
   const auto running = begin_turn(id, "wait");
   await([&] { return !agent().prompts.empty(); });
   std::vector<Call<TurnOutcome>> waiting;
   for (std::size_t i = 0; i < kWaitingTurnsMax; ++i) waiting.push_back(begin_turn(id, "next"));
   await([&] { return sessions_->load().turns_waiting == kWaitingTurnsMax; });
   EXPECT_EQ(ask(id, "one more"), "turn_queue_full");
-  EXPECT_TRUE(*run(sessions_->cancel("news", id)));
+  EXPECT_TRUE(*run(sessions_->cancel(AppName("news"), id)));
   EXPECT_EQ(told(running), "cancelled begun");
   for (const auto& call : waiting) EXPECT_EQ(told(call), "end_turn echo: next");
 }
 
 TEST_F(SessionsTest, EndsATurnWhoseTimeEndsWhileItWaits) {
   starter_.script = agent_that_waits();
-  const std::string id = create();
+  const SessionId id = create();
   const auto running = begin_turn(id, "wait");
   await([&] { return !agent().prompts.empty(); });
   EXPECT_EQ(told(begin_turn(id, "late", 0s)), "queue_timeout");
@@ -69,7 +69,7 @@ TEST_F(SessionsTest, EndsATurnWhoseTimeEndsWhileItWaits) {
 
 TEST_F(SessionsTest, CancelsATurnWhoseTimeEndsWhileItRuns) {
   starter_.script = agent_that_waits();
-  const std::string id = create();
+  const SessionId id = create();
   EXPECT_EQ(told(begin_turn(id, "wait", 1s)), "timeout");
   EXPECT_TRUE(agent().is_cancelled);
   EXPECT_FALSE(agent().is_stopped);
@@ -78,10 +78,10 @@ TEST_F(SessionsTest, CancelsATurnWhoseTimeEndsWhileItRuns) {
 
 TEST_F(SessionsTest, EndsAnAgentThatDoesNotHeedACancel) {
   starter_.script = agent_with("hang", {say("begun"), {Step::Kind::hang}});
-  const std::string id = create();
+  const SessionId id = create();
   const auto turn = begin_turn(id, "hang");
   await([&] { return !agent().prompts.empty(); });
-  EXPECT_TRUE(*run(sessions_->cancel("news", id)));
+  EXPECT_TRUE(*run(sessions_->cancel(AppName("news"), id)));
   EXPECT_EQ(told(turn), "cancelled begun");
   await([&] { return agent().is_gone; }, "the agent's end");
 }
@@ -94,15 +94,15 @@ TEST_F(SessionsTest, StopsAnAgentThatSaysNothing) {
 }
 
 TEST_F(SessionsTest, HasNothingToCancelBetweenTurns) {
-  const std::string id = create();
-  EXPECT_FALSE(*run(sessions_->cancel("news", id)));
+  const SessionId id = create();
+  EXPECT_FALSE(*run(sessions_->cancel(AppName("news"), id)));
   EXPECT_EQ(ask(id, "hello"), "end_turn echo: hello");
-  EXPECT_FALSE(*run(sessions_->cancel("news", id)));
+  EXPECT_FALSE(*run(sessions_->cancel(AppName("news"), id)));
 }
 
 TEST_F(SessionsTest, DropsAWaitingTurnWhenItsCallerHangsUp) {
   starter_.script = agent_that_waits();
-  const std::string id = create();
+  const SessionId id = create();
   const auto running = begin_turn(id, "wait");
   await([&] { return !agent().prompts.empty(); });
   const auto waiting = begin_turn(id, "dropped", 60s, &hang_up_);
@@ -114,7 +114,7 @@ TEST_F(SessionsTest, DropsAWaitingTurnWhenItsCallerHangsUp) {
 
 TEST_F(SessionsTest, GoesOnWithATurnWhoseCallerHangsUpWhileItRuns) {
   starter_.script = agent_that_waits();
-  const std::string id = create();
+  const SessionId id = create();
   const auto running = begin_turn(id, "wait", 60s, &hang_up_);
   await([&] { return !agent().prompts.empty(); });
   hang_up_.happen();
@@ -127,7 +127,7 @@ TEST_F(SessionsTest, AnswersATurnWhoseAgentFloodsAfterItsEnd) {
   std::vector<Step> steps = {say("done"), end_turn()};
   for (int i = 0; i < 300; ++i) steps.push_back(say(std::string(200 * 1024, 'x')));
   starter_.script = agent_with("flood", std::move(steps));
-  const std::string id = create();
+  const SessionId id = create();
   const auto begun = std::chrono::steady_clock::now();
   EXPECT_EQ(ask(id, "flood"), "end_turn done");
   EXPECT_FALSE(agent().steps.empty()) << "the flood was over too soon to show anything";
@@ -147,10 +147,10 @@ TEST_F(SessionsTest, CancelsTheQuestionsOfATurnThatIsCancelled) {
   make_sessions();
   starter_.script =
       agent_with("edit", {{Step::Kind::question, "May I?"}, {Step::Kind::await_cancel}});
-  const std::string id = create();
+  const SessionId id = create();
   const auto turn = begin_turn(id, "edit");
   await([&] { return sessions_->load().questions_open == 1; });
-  EXPECT_TRUE(*run(sessions_->cancel("news", id)));
+  EXPECT_TRUE(*run(sessions_->cancel(AppName("news"), id)));
   EXPECT_EQ(told(turn), "cancelled ");
   EXPECT_THAT(agent().answers, ElementsAre(std::nullopt));
 }
@@ -159,17 +159,17 @@ TEST_F(SessionsTest, CancelsTheQuestionsOfATurnThatIsCancelled) {
 
 TEST_F(SessionsTest, EndsAllTurnsWhenTheSessionIsClosed) {
   starter_.script = agent_that_waits();
-  const std::string id = create();
+  const SessionId id = create();
   const auto running = begin_turn(id, "wait");
   const auto waiting = begin_turn(id, "next");
   await([&] { return sessions_->load().turns_waiting == 1; });
-  EXPECT_TRUE(*run(sessions_->close("news", id)));
+  EXPECT_TRUE(*run(sessions_->close(AppName("news"), id)));
   EXPECT_EQ(told(running), "session_closed");
   EXPECT_EQ(told(waiting), "session_closed");
   EXPECT_TRUE(agent().is_gone);
   EXPECT_TRUE(agent().is_for_good);
   EXPECT_EQ(ask(id, "too late"), "session_closed");
-  EXPECT_FALSE(*run(sessions_->close("news", id)));
+  EXPECT_FALSE(*run(sessions_->close(AppName("news"), id)));
 }
 
 // Two callers close the session at the same time. When the first has failed, the session must
@@ -186,7 +186,7 @@ TEST_F(SessionsTest, RefusesTurnsUntilEachThatRefusedThemAcceptsThem) {
 }
 
 TEST_F(SessionsTest, TakesTurnsAgainWhenTheRowWasNotClosed) {
-  const std::string id = create();
+  const SessionId id = create();
   EXPECT_EQ(ask(id, "hello"), "end_turn echo: hello");
   EXPECT_FALSE(*run(sessions_->closer().sweep(id, clock_.now() - 1h)));
   EXPECT_EQ(ask(id, "again"), "end_turn echo: again");
@@ -196,7 +196,7 @@ TEST_F(SessionsTest, TakesTurnsAgainWhenTheRowWasNotClosed) {
 }
 
 TEST_F(SessionsTest, LeavesNothingOfASessionThatIsQuiet) {
-  const std::string id = create();
+  const SessionId id = create();
   EXPECT_EQ(ask(id, "hello"), "end_turn echo: hello");
   agent().act({Step::Kind::die});
   await([&] { return sessions_->live().find(id) == nullptr; }, "the session is forgotten");

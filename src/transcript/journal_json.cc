@@ -22,10 +22,10 @@ void append_success(std::string& out, const TurnOutcome& outcome) {
 
 }  // namespace
 
-std::string closing_json(std::string_view session_id, const TurnOutcome& outcome) {
+std::string closing_json(const SessionId& session_id, const TurnOutcome& outcome) {
   std::string out = "{";
   append_member(out, "ok", !outcome.failure);
-  append_member(out, "session_id", session_id);
+  append_member(out, "session_id", session_id.str());
   append_member(out, "turn_index", outcome.turn_index);
   if (outcome.failure) {
     append_failure(out, outcome, *outcome.failure);

@@ -9,13 +9,14 @@
 #include <string>
 #include <string_view>
 
+#include "base/strong_id.h"
 #include "transcript/permission_request.h"
 #include "transcript/turn_outcome.h"
 
 namespace clawdforge {
 
 // How a turn ended.
-std::string closing_json(std::string_view session_id, const TurnOutcome& outcome);
+std::string closing_json(const SessionId& session_id, const TurnOutcome& outcome);
 
 // A question. `expires_at` none: it was decided at once. `message` is the agent's own, JSON of
 // an object; empty: leave it out.

@@ -14,7 +14,7 @@ TEST(JournalJson, OfATurnThatWentWell) {
   outcome.text = "say \"hi\"";
   outcome.stop_reason = "end_turn";
   outcome.duration = std::chrono::milliseconds(15);
-  EXPECT_EQ(closing_json("s-1", outcome),
+  EXPECT_EQ(closing_json(SessionId("s-1"), outcome),
             R"({"ok":true,"session_id":"s-1","turn_index":2,"text":"say \"hi\"","usage":null,)"
             R"("cost_usd":null,"stop_reason":"end_turn","duration_ms":15})");
   outcome.is_text_truncated = true;
@@ -22,7 +22,7 @@ TEST(JournalJson, OfATurnThatWentWell) {
   outcome.usage = Usage{1, 2, 3, 4};
   outcome.cost_usd = 0.5;
   outcome.is_resumed = false;
-  EXPECT_EQ(closing_json("s-1", outcome),
+  EXPECT_EQ(closing_json(SessionId("s-1"), outcome),
             R"({"ok":true,"session_id":"s-1","turn_index":2,"text":"say \"hi\"",)"
             R"("text_truncated":true,"events_truncated":true,"usage":{"input_tokens":1,)"
             R"("output_tokens":2,"cache_read_tokens":3,"cache_write_tokens":4},"cost_usd":0.5,)"
@@ -38,7 +38,7 @@ TEST(JournalJson, OfATurnThatFailed) {
   outcome.error_tail = "tail";
   outcome.stop_reason = "timeout";
   outcome.text = "half";
-  EXPECT_EQ(closing_json("s-1", outcome),
+  EXPECT_EQ(closing_json(SessionId("s-1"), outcome),
             R"({"ok":false,"session_id":"s-1","turn_index":3,"error":"It took too long.",)"
             R"("stderr":"tail","code":"timeout","detail":"It took too long.",)"
             R"("stop_reason":"timeout","duration_ms":0})");

@@ -138,7 +138,7 @@ TEST_F(TurnEvents, OfATurnsEnd) {
   outcome.stop_reason = "end_turn";
   outcome.usage = Usage{1, 2, 3, 4};
   outcome.cost_usd = 0.25;
-  const TurnClosed& done = line<TurnClosed>(EventKind::done, closing_json("s", outcome));
+  const TurnClosed& done = line<TurnClosed>(EventKind::done, closing_json(SessionId("s"), outcome));
   EXPECT_TRUE(done.is_ok);
   EXPECT_EQ(done.stop_reason, "end_turn");
   EXPECT_EQ(done.usage, (Usage{1, 2, 3, 4}));
@@ -146,7 +146,8 @@ TEST_F(TurnEvents, OfATurnsEnd) {
   outcome.failure.emplace();
   outcome.failure->code = "timeout";
   outcome.failure->message = "Too long.";
-  const TurnClosed& failed = line<TurnClosed>(EventKind::failed, closing_json("s", outcome));
+  const TurnClosed& failed =
+      line<TurnClosed>(EventKind::failed, closing_json(SessionId("s"), outcome));
   EXPECT_FALSE(failed.is_ok);
   EXPECT_EQ(failed.code, "timeout");
   EXPECT_EQ(failed.message, "Too long.");

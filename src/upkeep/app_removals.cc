@@ -10,7 +10,7 @@ namespace clawdforge {
 
 Task<void> AppRemovals::follow() {
   deps_.sessions.recheck_readers();
-  for (const std::string& app : std::exchange(apps_, {})) {
+  for (const AppName& app : std::exchange(apps_, {})) {
     const auto closed = co_await deps_.rows.close_left(app, deps_.clock.now());
     if (closed) continue;
     deps_.log.warn(

@@ -8,6 +8,7 @@
 
 #include "base/async/async.h"
 #include "base/clock.h"
+#include "base/strong_id.h"
 #include "base/telemetry/log.h"
 
 namespace clawdforge {
@@ -28,7 +29,7 @@ class AppRemovals {
   explicit AppRemovals(Dependencies deps) : deps_(deps) {}
 
   // The token of this app is gone.
-  void note(std::string app) { apps_.insert(std::move(app)); }
+  void note(AppName app) { apps_.insert(std::move(app)); }
   bool has_any() const { return !apps_.empty(); }
 
   // Returns when nothing of the apps that were noted lives. Those that the ledger could not be
@@ -37,7 +38,7 @@ class AppRemovals {
 
  private:
   const Dependencies deps_;
-  std::set<std::string> apps_;
+  std::set<AppName> apps_;
 };
 
 }  // namespace clawdforge

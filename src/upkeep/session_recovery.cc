@@ -54,7 +54,7 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, bool is_asked, TimePoin
 
 Async<std::int64_t> interrupt_turns(RecoveryDependencies deps) {
   std::int64_t turns = 0;
-  std::map<std::string, std::int64_t> newest;  // events of sessions with several such turns
+  std::map<SessionId, std::int64_t> newest;  // events of sessions with several such turns
   while (true) {
     const auto left = co_await deps.ledger.journal.unfinished_turns(kLeftOverTurnsMax);
     if (!left) co_return std::unexpected(left.error());

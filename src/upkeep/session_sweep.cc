@@ -48,7 +48,7 @@ Async<void> SessionSweep::delete_closed(SweepReport* report) {
     const auto old =
         co_await deps_.rows.closed(deps_.clock.now() - limits_.hard_ttl, kSweepSessionsMax);
     if (!old) co_return std::unexpected(old.error());
-    for (const std::string& id : *old) {
+    for (const SessionId& id : *old) {
       if (is_stopped_) break;
       const auto deleted = co_await delete_one(id);
       if (!deleted) co_return std::unexpected(deleted.error());
@@ -60,7 +60,7 @@ Async<void> SessionSweep::delete_closed(SweepReport* report) {
 }
 
 // A long journal goes piece by piece, so that other writes get their turn.
-Async<bool> SessionSweep::delete_one(std::string id) {
+Async<bool> SessionSweep::delete_one(SessionId id) {
   if (auto cleared = co_await deps_.sessions.closer().clear(id); !cleared) {
     co_return std::unexpected(std::move(cleared.error()));
   }
@@ -70,7 +70,7 @@ Async<bool> SessionSweep::delete_one(std::string id) {
         co_await deps_.rows.remove_closed(id, std::move(event), kSweepJournalRowsMax);
     if (!is_gone) co_return is_gone;
     if (!*is_gone) continue;
-    deps_.dirs.remove(std::move(id));
+    deps_.dirs.remove(std::move(id).str());
     co_return true;
   }
   co_return false;

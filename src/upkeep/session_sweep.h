@@ -42,7 +42,7 @@ class SessionSweep {
  private:
   Async<void> close_idle(SweepReport* report);
   Async<void> delete_closed(SweepReport* report);
-  Async<bool> delete_one(std::string id);
+  Async<bool> delete_one(SessionId id);
   Async<void> trim_journals();
 
   const Dependencies deps_;

@@ -78,10 +78,10 @@ TEST_F(SweeperTest, ARowThatOutlivedItsFileGoesWithTheNextTick) {
 TEST_F(SweeperTest, TheLedgersRowsDecide) {
   upload("revoked", 3'600s);
   App app;
-  app.name = "app";
+  app.name = AppName("app");
   app.token_digest = sha256("token");
   ASSERT_TRUE(run_to_end(io_, ledger_->apps.add(app)));
-  ASSERT_TRUE(run_to_end(io_, ledger_->apps.remove("app", clock_.now())));
+  ASSERT_TRUE(run_to_end(io_, ledger_->apps.remove(AppName("app"), clock_.now())));
   EXPECT_EQ(tick().files_deleted, 1);
   EXPECT_TRUE(files().empty());
 }

@@ -20,7 +20,8 @@ namespace clawdforge {
 class UploadsFixture : public ::testing::Test {
  protected:
   UploadsFixture() {
-    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
+    ledger_ = std::move(
+        *open_ledger(io_.get_executor(), "sqlite::memory:", InstanceId("i1"), log_, metrics_));
   }
   ~UploadsFixture() override { std::filesystem::remove_all(root_); }
 
@@ -28,7 +29,7 @@ class UploadsFixture : public ::testing::Test {
   void upload(const std::string& name, std::chrono::seconds ttl, bool has_file = true) {
     Upload upload;
     upload.token_digest = sha256(name);
-    upload.app = "app";
+    upload.app = AppName("app");
     upload.created_at = clock_.now();
     upload.expires_at = clock_.now() + ttl;
     ASSERT_TRUE(run_to_end(io_, ledger_->uploads.add(upload)));

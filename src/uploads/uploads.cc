@@ -52,7 +52,7 @@ std::unexpected<Failure> upload_quota_full() {
 }  // namespace
 
 IncomingUpload::IncomingUpload(std::unique_ptr<IncomingFile> file, std::int64_t bytes_max,
-                               ByteTally& tally, std::string app)
+                               ByteTally& tally, AppName app)
     : file_(std::move(file)), bytes_max_(bytes_max), space_(tally, std::move(app)) {}
 
 IncomingUpload::~IncomingUpload() = default;
@@ -81,7 +81,7 @@ Async<void> IncomingUpload::append(std::string bytes) {
 }
 
 Uploads::Uploads(UploadRows& rows, UploadFiles& files, const Clock& clock, IdSource& ids,
-                 std::string instance_id, std::int64_t bytes_max_per_app)
+                 InstanceId instance_id, std::int64_t bytes_max_per_app)
     : rows_(rows),
       files_(files),
       clock_(clock),
@@ -97,7 +97,7 @@ Async<void> Uploads::count_stored() {
   co_return Result<void>{};
 }
 
-Async<std::unique_ptr<IncomingUpload>> Uploads::begin(std::string app, std::int64_t bytes_max) {
+Async<std::unique_ptr<IncomingUpload>> Uploads::begin(AppName app, std::int64_t bytes_max) {
   auto file = co_await files_.begin(Lane(app));
   if (!file) co_return std::unexpected(file.error());
   auto incoming =
@@ -140,7 +140,7 @@ Async<void> Uploads::expire(Secret token) {
   co_return co_await rows_.remove({digest});
 }
 
-Async<std::vector<Attachment>> Uploads::find(std::string app, std::vector<std::string> tokens) {
+Async<std::vector<Attachment>> Uploads::find(AppName app, std::vector<std::string> tokens) {
   std::vector<Attachment> attachments;
   if (tokens.empty()) co_return attachments;
   std::vector<Digest> digests;

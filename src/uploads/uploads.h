@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/secret.h"
+#include "base/strong_id.h"
 #include "quota/byte_tally.h"
 
 namespace clawdforge {
@@ -28,7 +29,7 @@ struct Attachment;
 class IncomingUpload {
  public:
   IncomingUpload(std::unique_ptr<IncomingFile> file, std::int64_t bytes_max, ByteTally& tally,
-                 std::string app);
+                 AppName app);
   ~IncomingUpload();
   IncomingUpload(const IncomingUpload&) = delete;
   IncomingUpload& operator=(const IncomingUpload&) = delete;
@@ -47,7 +48,7 @@ class IncomingUpload {
 };
 
 struct NewUpload {
-  std::string app;
+  AppName app;
   std::string filename;                  // foreign: only a safe extension survives
   std::optional<std::int64_t> ttl_secs;  // clamped to what is allowed
 };
@@ -62,14 +63,14 @@ struct KeptUpload {
 class Uploads {
  public:
   Uploads(UploadRows& rows, UploadFiles& files, const Clock& clock, IdSource& ids,
-          std::string instance_id, std::int64_t bytes_max_per_app);
+          InstanceId instance_id, std::int64_t bytes_max_per_app);
 
   // Counts what apps have stored, in the ledger. At start, and after each sweep.
   Async<void> count_stored();
   std::int64_t bytes() const { return tally_.total(); }  // stored and under way
 
   // Errc::over_quota "upload_quota_full". Errc::unavailable when the disk does not take it.
-  Async<std::unique_ptr<IncomingUpload>> begin(std::string app, std::int64_t bytes_max);
+  Async<std::unique_ptr<IncomingUpload>> begin(AppName app, std::int64_t bytes_max);
   // The file has arrived whole; its token works when this returns. An error leaves neither
   // the file nor a row: Errc::unavailable, of the disk or "ledger_unavailable".
   Async<KeptUpload> keep(std::unique_ptr<IncomingUpload> incoming, NewUpload upload);
@@ -79,14 +80,14 @@ class Uploads {
 
   // The files of these tokens, in their order. Errc::not_found "file_not_found" if any is
   // unknown, expired, another app's, or not a token at all.
-  Async<std::vector<Attachment>> find(std::string app, std::vector<std::string> tokens);
+  Async<std::vector<Attachment>> find(AppName app, std::vector<std::string> tokens);
 
  private:
   UploadRows& rows_;
   UploadFiles& files_;
   const Clock& clock_;
   IdSource& ids_;
-  const std::string instance_id_;
+  const InstanceId instance_id_;
   ByteTally tally_;
 };
 

@@ -14,24 +14,24 @@ namespace {
 class UploadsTest : public WorkspaceTest {
  protected:
   UploadsTest() : clock_(TimePoint(std::chrono::hours(500'000))) {
-    ledger_ = std::move(
-        *open_ledger(io_.get_executor(), "sqlite:" + path("ledger.db"), "i1", log_, metrics_));
-    uploads_ = std::make_unique<Uploads>(ledger_->uploads, files_, clock_, ids_, "instance-1",
-                                         kBytesMaxPerApp);
+    ledger_ = std::move(*open_ledger(io_.get_executor(), "sqlite:" + path("ledger.db"),
+                                     InstanceId("i1"), log_, metrics_));
+    uploads_ = std::make_unique<Uploads>(ledger_->uploads, files_, clock_, ids_,
+                                         InstanceId("instance-1"), kBytesMaxPerApp);
   }
 
   std::unique_ptr<IncomingUpload> begin(std::int64_t bytes_max = 1000) {
-    return std::move(*await(uploads_->begin("one", bytes_max)));
+    return std::move(*await(uploads_->begin(AppName("one"), bytes_max)));
   }
   Result<KeptUpload> upload(const std::string& app, const std::string& text,
                             const std::string& filename = "a.txt",
                             std::optional<std::int64_t> ttl_secs = std::nullopt) {
     auto incoming = begin();
     EXPECT_TRUE(await(incoming->append(text)));
-    return await(uploads_->keep(std::move(incoming), {app, filename, ttl_secs}));
+    return await(uploads_->keep(std::move(incoming), {AppName(app), filename, ttl_secs}));
   }
   std::string find(const std::string& app, std::vector<std::string> tokens) {
-    const auto found = await(uploads_->find(app, std::move(tokens)));
+    const auto found = await(uploads_->find(AppName(app), std::move(tokens)));
     if (!found) return std::string(found.error().code);
     std::string said;
     for (const Attachment& attachment : *found) {
@@ -103,7 +103,7 @@ TEST_F(UploadsTest, TakesAFileUpToItsLimitAndNothingOfALargerOne) {
   auto exact = begin(6);
   EXPECT_TRUE(await(exact->append("abc")));
   EXPECT_TRUE(await(exact->append("def")));
-  const auto kept = await(uploads_->keep(std::move(exact), {"one", "a", std::nullopt}));
+  const auto kept = await(uploads_->keep(std::move(exact), {AppName("one"), "a", std::nullopt}));
   EXPECT_EQ(kept->size, 6);
   auto larger = begin(6);
   EXPECT_TRUE(await(larger->append("abc")));
@@ -119,7 +119,7 @@ TEST_F(UploadsTest, AnAppsUploadsTogetherHaveALimit) {
   // Each counts for 4,096 bytes more than it has.
   auto large = begin(kBytesMaxPerApp);
   ASSERT_TRUE(await(large->append(std::string(90'000, 'x'))));
-  auto kept = await(uploads_->keep(std::move(large), {"one", "a", std::nullopt}));
+  auto kept = await(uploads_->keep(std::move(large), {AppName("one"), "a", std::nullopt}));
   ASSERT_TRUE(kept);
   const std::string token(kept->token.reveal());
   {
@@ -128,8 +128,8 @@ TEST_F(UploadsTest, AnAppsUploadsTogetherHaveALimit) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, Errc::over_quota);
     EXPECT_EQ(refused.error().code, "upload_quota_full");
-    EXPECT_EQ(await(uploads_->begin("one", 1'000)).error().code, "upload_quota_full");
-    EXPECT_TRUE(await(uploads_->begin("two", 1'000))) << "each app has its own";
+    EXPECT_EQ(await(uploads_->begin(AppName("one"), 1'000)).error().code, "upload_quota_full");
+    EXPECT_TRUE(await(uploads_->begin(AppName("two"), 1'000))) << "each app has its own";
   }
   EXPECT_TRUE(upload("one", "small")) << "what was not kept has given its space back";
   ASSERT_TRUE(await(uploads_->count_stored()));
@@ -151,7 +151,7 @@ TEST_F(UploadsTest, LeavesNoRowWhenItsFileCannotBeKept) {
   auto incoming = begin();
   std::filesystem::remove_all(path("uploads"));
   write_file(path("uploads"), "in the way");
-  EXPECT_FALSE(await(uploads_->keep(std::move(incoming), {"one", "a", std::nullopt})));
+  EXPECT_FALSE(await(uploads_->keep(std::move(incoming), {AppName("one"), "a", std::nullopt})));
   EXPECT_EQ(rows("*"), "");
 }
 

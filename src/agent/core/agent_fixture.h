@@ -61,7 +61,7 @@ class AgentTest : public testing::Test {
 
   StartOrder order_for(AgentSpec spec) const {
     return {.spec = std::move(spec),
-            .app = "news",
+            .app = AppName("news"),
             .working_dir = root_ / "work",
             .temp_dir = root_ / "tmp",
             .own_dir = root_};

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/limits/byte_budget.h"
 #include "base/result.h"
+#include "base/strong_id.h"
 #include "base/telemetry/log.h"
 #include "base/telemetry/metrics.h"
 #include "model/agent.h"
@@ -40,13 +41,13 @@ struct AgentSetup {
   std::vector<std::string> secrets;             // masked in what is shown of its words
   std::string boot_id;
   AgentGauges gauges;
-  std::string app;                   // whose work it is
+  AppName app;                       // whose work it is
   Log* log = nullptr;                // where an early end is reported; may be null
   ComputeWorker* compute = nullptr;  // reads large messages; null: read where they come
   ByteBudget* memory = nullptr;      // what counts large messages; null: without a limit
 
   // For what the agent says, while it is not whole.
-  ByteHold open_memory() const { return memory == nullptr ? ByteHold() : memory->open(app); }
+  ByteHold open_memory() const { return memory == nullptr ? ByteHold() : memory->open(app.str()); }
 
   // In Unix seconds; none: there is no clock.
   std::optional<std::int64_t> now() const;

@@ -9,6 +9,7 @@
 #include "agent/core/one_shot_agent.h"
 #include "agent/core/session_agent.h"
 #include "base/result.h"
+#include "base/strong_id.h"
 #include "model/agent.h"
 
 namespace clawdforge {
@@ -16,7 +17,7 @@ namespace clawdforge {
 // Which agent is started, for whom and where.
 struct StartOrder {
   AgentSpec spec;
-  std::string app;          // whose work it is
+  AppName app;              // whose work it is
   std::string working_dir;  // absolute, there
   std::string temp_dir;     // likewise
   std::string own_dir;      // with both in it: all that the agent sees of the data directory

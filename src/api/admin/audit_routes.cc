@@ -12,7 +12,7 @@ namespace {
 
 AuditFilter filter_of(Query& query) {
   AuditFilter filter = audit_filter_of(query);
-  filter.app = query.text("app");
+  if (auto app = query.text("app")) filter.app = AppName(std::move(*app));
   return filter;
 }
 
@@ -40,8 +40,8 @@ Task<Response> list_sessions(const SessionRows* rows, const Sessions* sessions, 
 
 void append_event(std::string& out, const AuditRecord& record) {
   out += '{';
-  append_member(out, "session_id", unless_empty(record.session_id));
-  append_member(out, "app_name", record.app);
+  append_member(out, "session_id", unless_empty(record.session_id.str()));
+  append_member(out, "app_name", record.app.str());
   append_member(out, "event", record.event.event);
   append_member(out, "at", record.event.at);
   append_name(out, "meta");

@@ -31,7 +31,7 @@ Result<ParsedSettings> parse_settings(Request& request, bool has_name) {
       if (!is_app_name(*name)) {
         fields.wrong("name", "must be 1 to 64 of the characters a-z, 0-9, _ and -");
       }
-      parsed.app.name = std::move(*name);
+      parsed.app.name = AppName(std::move(*name));
     }
   }
   take_settings(fields, parsed.app);
@@ -44,7 +44,7 @@ Result<ParsedSettings> parse_settings(Request& request, bool has_name) {
 
 void append_app(std::string& out, const App& app) {
   out += '{';
-  append_member(out, "name", app.name);
+  append_member(out, "name", app.name.str());
   append_limits(out, app);
   append_policy(out, app.policy);
   append_member(out, "created_at", app.created_at);
@@ -54,7 +54,7 @@ void append_app(std::string& out, const App& app) {
 
 Response token_response(const MintedToken& minted) {
   std::string body = "{";
-  append_member(body, "name", minted.app.name);
+  append_member(body, "name", minted.app.name.str());
   append_member(body, "token", minted.token.reveal());
   append_cidrs(body, minted.app.ip_cidrs);
   body += '}';
@@ -78,7 +78,8 @@ Task<Response> change(Apps* apps, Caller caller, Request* request) {
     Fields fields(*body);
     take_settings(fields, app);
   };
-  auto changed = co_await apps->change(request->params.front(), apply, std::move(caller.admin));
+  auto changed =
+      co_await apps->change(AppName(request->params.front()), apply, std::move(caller.admin));
   if (!changed) co_return problem(changed.error(), request->id);
   std::string answer;
   append_app(answer, *changed);
@@ -96,7 +97,7 @@ Task<Response> list(Apps* apps) {
 }
 
 Task<Response> rotate(Apps* apps, Sessions* sessions, Caller caller, Request* request) {
-  auto minted = co_await apps->rotate(request->params.front(), std::move(caller.admin));
+  auto minted = co_await apps->rotate(AppName(request->params.front()), std::move(caller.admin));
   if (!minted) co_return problem(minted.error(), request->id);
   sessions->recheck_readers();  // those who read with the old token are cut off
   co_return token_response(*minted);
@@ -105,7 +106,7 @@ Task<Response> rotate(Apps* apps, Sessions* sessions, Caller caller, Request* re
 // The ledger has closed the app's sessions together with its token; here what lives of
 // them is ended. If the ledger cannot be asked for them now, the sweeper does it.
 Task<Response> revoke(Apps* apps, AppRemovals* removals, Caller caller, Request* request) {
-  auto revoked = co_await apps->revoke(request->params.front(), std::move(caller.admin));
+  auto revoked = co_await apps->revoke(AppName(request->params.front()), std::move(caller.admin));
   if (!revoked) co_return problem(revoked.error(), request->id);
   co_await removals->follow();
   co_return json_response(R"({"ok":true})");

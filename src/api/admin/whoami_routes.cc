@@ -34,7 +34,7 @@ std::string whoami_json(const App& app, const Policies& policies,
   }
   const Policy policy = policies.of(app);
   std::string body = R"({"ok":true,"kind":"app")";
-  append_member(body, "name", app.name);
+  append_member(body, "name", app.name.str());
   append_limits(body, app);
   append_effective(body, policy, agents);
   const bool has_named = mcp_access(policy) >= McpAccess::named;

@@ -114,7 +114,7 @@ Result<void> Api::count_app(const App& app, Admission& admission) {
   auto share = limits_.quota.admit_connection(app);
   if (!share) return std::unexpected(std::move(share.error()));
   admission.connection_hold = std::make_shared<const AppShare>(std::move(*share));
-  admission.memory = limits_.memory.open(app.name);
+  admission.memory = limits_.memory.open(app.name.str());
   return {};
 }
 
@@ -134,7 +134,7 @@ Admission Api::admit(Request& request) {
   auto caller = check_caller(endpoint, request, *origin);
   if (!caller) return refuse(caller.error(), request, match.route);
   if (caller->kind == CallerKind::admin) request.who = "(admin)";
-  if (caller->kind == CallerKind::app) request.who = caller->app->name;
+  if (caller->kind == CallerKind::app) request.who = caller->app->name.str();
   if (is_draining_ && !endpoint.answers_while_draining) {
     const auto refused = fail_for_now(Errc::unavailable, "draining",
                                       "The gateway is shutting down.", kDrainRetryAfter);

@@ -74,14 +74,14 @@ class AuthTest : public ::testing::Test {
  protected:
   AuthTest()
       : log_(LogLevel::error, LogFormat::json),
-        ledger_(
-            std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_))),
+        ledger_(std::move(
+            *open_ledger(io_.get_executor(), "sqlite::memory:", InstanceId("i1"), log_, metrics_))),
         apps_(ledger_->apps, clock_, ids_, log_),
         auth_({ranges({"10.0.0.0/8"}), {}}, sha256(kAdmin), apps_) {}
 
   std::string mint(const char* name, std::vector<Cidr> from = {}) {
     App fresh;
-    fresh.name = name;
+    fresh.name = AppName(name);
     fresh.ip_cidrs = std::move(from);
     return std::string(run_to_end(io_, apps_.mint(std::move(fresh), {}))->token.reveal());
   }
@@ -126,7 +126,7 @@ TEST_F(AuthTest, TellsAppsAndTheAdminApart) {
 
 TEST_F(AuthTest, GivesOneAndTheSameAnswerToEveryBadToken) {
   const std::string token = mint("one");
-  ASSERT_TRUE(run_to_end(io_, apps_.revoke("one", {})));
+  ASSERT_TRUE(run_to_end(io_, apps_.revoke(AppName("one"), {})));
   for (const std::string& header :
        {std::string(), std::string("Bearer"), std::string("Bearer "), std::string("Basic abc"),
         "Bearer " + token, std::string("Bearer cf_unknown"), token}) {

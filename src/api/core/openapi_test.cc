@@ -64,7 +64,8 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   Metrics metrics;
   const SystemClock clock;
   RandomIds ids(clock);
-  auto ledger = std::move(*open_ledger(io.get_executor(), "sqlite::memory:", "i1", log, metrics));
+  auto ledger =
+      std::move(*open_ledger(io.get_executor(), "sqlite::memory:", InstanceId("i1"), log, metrics));
   Apps apps(ledger->apps, clock, ids, log);
   const bool is_draining = false;
   const ProgramFinding absent;
@@ -80,7 +81,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   add_health_routes(endpoints, health, false);
   Disk disk(io.get_executor());
   UploadFiles upload_files(".", disk);
-  Uploads uploads(ledger->uploads, upload_files, clock, ids, "instance", 1'000);
+  Uploads uploads(ledger->uploads, upload_files, clock, ids, InstanceId("instance"), 1'000);
   add_file_routes(endpoints, uploads, apps, 1024);
   const AgentCatalog catalog({});
   NoAgents starter;
@@ -88,7 +89,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   Quota quota({}, metrics);
   const Policies policies({}, {}, {});
   Runs runs({io.get_executor(), ledger->runs, quota, apps, policies, catalog, starter, uploads,
-             run_dirs, clock, ids, metrics, "instance"});
+             run_dirs, clock, ids, metrics, InstanceId("instance")});
   ComputeWorker compute(io.get_executor());
   ByteBudget memory({.bytes_max = 1024, .share_bytes_max = 1024}, metrics);
   add_run_routes(endpoints, runs, ledger->runs, compute, {});

@@ -71,8 +71,8 @@ class RefusalShapes : public ::testing::Test {
   Metrics metrics_;
   const SystemClock clock_;
   RandomIds ids_{clock_};
-  std::unique_ptr<Ledger> ledger_ =
-      std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
+  std::unique_ptr<Ledger> ledger_ = std::move(
+      *open_ledger(io_.get_executor(), "sqlite::memory:", InstanceId("i1"), log_, metrics_));
   Apps apps_{ledger_->apps, clock_, ids_, log_};
   const bool is_draining_ = false;
   Quota quota_{{}, metrics_};

@@ -248,7 +248,7 @@ Task<Response> cancel(Sessions* sessions, Caller caller, Request* request) {
 Result<StreamShare> admit_stream(Quota& quota, ByteBudget& memory, const App& app) {
   auto stream = quota.admit_event_stream(app);
   if (!stream) return std::unexpected(std::move(stream.error()));
-  return StreamShare{.stream = std::move(*stream), .memory = memory.open(app.name)};
+  return StreamShare{.stream = std::move(*stream), .memory = memory.open(app.name.str())};
 }
 
 Response event_stream(std::unique_ptr<EventReader> reader, std::optional<std::int64_t> turn_index,

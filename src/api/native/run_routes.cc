@@ -52,7 +52,7 @@ void parse_agent(Fields& fields, RunRequest& run, const RunDefaults& defaults) {
 
 void add_headers(Response& response, const RunOutcome& outcome) {
   if (!outcome.run_id.empty()) {
-    response.headers.emplace_back("X-Clawdforge-Run-Id", outcome.run_id);
+    response.headers.emplace_back("X-Clawdforge-Run-Id", outcome.run_id.str());
   }
   if (outcome.cost_usd) {
     response.headers.emplace_back("X-Clawdforge-Cost-Usd", fmt::format("{}", *outcome.cost_usd));
@@ -83,7 +83,7 @@ Response success(const RunOutcome& outcome, const ParsedRun& asked) {
   append_member(body, "duration_ms", outcome.duration.count());
   append_member(body, "stop_reason", outcome.stop_reason);
   if (asked.includes_usage) {
-    append_member(body, "run_id", outcome.run_id);
+    append_member(body, "run_id", outcome.run_id.str());
     append_member(body, "cost_usd", outcome.cost_usd);
     append_member(body, "usage", outcome.usage);
   }
@@ -136,7 +136,7 @@ Task<Response> list_own(const RunRows* rows, Caller caller, Request* request) {
 }
 
 Task<Response> show_run(const RunRows* rows, Caller caller, Request* request) {
-  const auto record = co_await rows->find(caller.app->name, request->params.front());
+  const auto record = co_await rows->find(caller.app->name, RunId(request->params.front()));
   if (!record) co_return problem(record.error(), request->id);
   std::string body;
   append_run_state(body, *record, RunReader::app);
@@ -144,7 +144,7 @@ Task<Response> show_run(const RunRows* rows, Caller caller, Request* request) {
 }
 
 Task<Response> cancel_run(Runs* runs, Caller caller, Request* request) {
-  const auto cancelled = co_await runs->cancel(caller.app->name, request->params.front());
+  const auto cancelled = co_await runs->cancel(caller.app->name, RunId(request->params.front()));
   if (!cancelled) co_return problem(cancelled.error(), request->id);
   co_return json_response(*cancelled ? R"({"ok":true,"cancelled":true})"
                                      : R"({"ok":true,"cancelled":false})");

@@ -164,7 +164,7 @@ bool accepts_event_stream(const Request& request) {
   return false;
 }
 
-Result<SessionFilter> parse_session_list(std::string_view query, std::string app) {
+Result<SessionFilter> parse_session_list(std::string_view query, AppName app) {
   Query parameters(query);
   SessionFilter filter;
   filter.audit.app = std::move(app);

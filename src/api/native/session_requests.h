@@ -40,6 +40,6 @@ Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
 bool accepts_event_stream(const Request& request);
 
 // The query of GET /sessions, for this app.
-Result<SessionFilter> parse_session_list(std::string_view query, std::string app);
+Result<SessionFilter> parse_session_list(std::string_view query, AppName app);
 
 }  // namespace clawdforge

@@ -219,21 +219,22 @@ TEST(SessionId, HasTheCharactersThatClientsAllow) {
 }
 
 TEST(SessionList, AsksForThePageOfOneApp) {
-  const auto all = parse_session_list("", "news");
+  const auto all = parse_session_list("", AppName("news"));
   ASSERT_TRUE(all);
   EXPECT_EQ(all->audit.app, "news");
   EXPECT_EQ(all->audit.limit, 1000);
   EXPECT_EQ(all->audit.cursor, std::nullopt);
   EXPECT_FALSE(all->includes_closed);
-  const auto page = parse_session_list("include_closed=1&limit=7&cursor=5.x&app=other", "news");
+  const auto page =
+      parse_session_list("include_closed=1&limit=7&cursor=5.x&app=other", AppName("news"));
   ASSERT_TRUE(page);
   EXPECT_EQ(page->audit.app, "news");
   EXPECT_EQ(page->audit.limit, 7);
   EXPECT_EQ(page->audit.cursor, "5.x");
   EXPECT_TRUE(page->includes_closed);
-  EXPECT_EQ(wrong_fields(parse_session_list("include_closed=yes&limit=0", "news")),
+  EXPECT_EQ(wrong_fields(parse_session_list("include_closed=yes&limit=0", AppName("news"))),
             (std::vector<std::string>{"limit", "include_closed"}));
-  EXPECT_EQ(wrong_fields(parse_session_list("limit=1001", "news")),
+  EXPECT_EQ(wrong_fields(parse_session_list("limit=1001", AppName("news"))),
             std::vector<std::string>{"limit"});
 }
 

@@ -41,11 +41,11 @@ struct TurnDependencies {
 };
 
 // Its prompt outlives the request: it waits for other turns and for the agent.
-Async<Response> stream_turn(TurnDependencies deps, std::shared_ptr<const App> app, std::string id,
+Async<Response> stream_turn(TurnDependencies deps, std::shared_ptr<const App> app, SessionId id,
                             TurnRequest asked) {
   auto share = admit_stream(*deps.quota, *deps.memory, *app);
   if (!share) co_return std::unexpected(std::move(share.error()));
-  asked.memory = deps.memory->open(app->name);
+  asked.memory = deps.memory->open(app->name.str());
   if (asked.prompt.size() > kUncountedPromptBytesMax) {
     auto counted = refused_by(asked.memory.resize(asked.prompt.size()));
     if (!counted) co_return std::unexpected(std::move(counted.error()));
@@ -76,7 +76,7 @@ Task<Response> turn(TurnDependencies deps, SessionDefaults defaults, Caller call
     if (!stream) co_return session_problem(stream.error(), request->id);
     co_return std::move(*stream);
   }
-  asked.memory = deps.memory->open(caller.app->name);
+  asked.memory = deps.memory->open(caller.app->name.str());
   const std::shared_ptr<NativeEvents> events = native_events(parsed->format);
   asked.events = events;
   const auto outcome =
@@ -151,9 +151,9 @@ Task<Response> fetch_file(Sessions* sessions, Caller caller, Request* request) {
 
 }  // namespace
 
-Result<std::string> session_id_of(const Request& request) {
+Result<SessionId> session_id_of(const Request& request) {
   const std::string& id = request.params.front();
-  if (is_session_id(id)) return id;
+  if (is_session_id(id)) return SessionId(id);
   return fail(Errc::not_found, "session_not_found", "", "no id that a session could have");
 }
 

@@ -18,7 +18,7 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
                         SessionDefaults defaults);
 
 // The session that a path names first. Text that cannot be an id is not found, like an absent id.
-Result<std::string> session_id_of(const Request& request);
+Result<SessionId> session_id_of(const Request& request);
 // Absent, another app's, or not an id at all: the same body, wherever it was found out.
 Response session_problem(Failure error, std::string_view request_id);
 

@@ -71,7 +71,7 @@ class SessionRoutes : public ::testing::Test {
     request.params = std::move(params);
     request.body = std::move(body);
     auto caller_app = std::make_shared<App>();
-    caller_app->name = app;
+    caller_app->name = AppName(app);
     for (const Endpoint& endpoint : endpoints_) {
       if (endpoint.method != method || endpoint.pattern != pattern) continue;
       return run_to_end(io_, endpoint.answer({CallerKind::app, caller_app, {}}, &request));
@@ -83,12 +83,12 @@ class SessionRoutes : public ::testing::Test {
   // A session of the app "news", with its directory.
   void add_session(const std::string& id) {
     Session session;
-    session.id = id;
-    session.app = "news";
+    session.id = SessionId(id);
+    session.app = AppName("news");
     session.agent = "demo";
     session.created_at = clock_.now();
     ASSERT_TRUE(run_to_end(io_, ledger_->sessions.add(session, {10, {}})));
-    ASSERT_TRUE(run_to_end(io_, dirs_.keep_only({id})));
+    ASSERT_TRUE(run_to_end(io_, dirs_.keep_only({session.id})));
     ASSERT_TRUE(run_to_end(io_, dirs_.make(id)));
   }
 
@@ -98,11 +98,11 @@ class SessionRoutes : public ::testing::Test {
   Metrics metrics_;
   SystemClock clock_;
   RandomIds ids_{clock_};
-  std::unique_ptr<Ledger> ledger_ =
-      std::move(*open_ledger(io_.get_executor(), "sqlite::memory:", "i1", log_, metrics_));
+  std::unique_ptr<Ledger> ledger_ = std::move(
+      *open_ledger(io_.get_executor(), "sqlite::memory:", InstanceId("i1"), log_, metrics_));
   Disk disk_{io_.get_executor()};
   UploadFiles upload_files_{root_, disk_};
-  Uploads uploads_{ledger_->uploads, upload_files_, clock_, ids_, "instance", 1'000};
+  Uploads uploads_{ledger_->uploads, upload_files_, clock_, ids_, InstanceId("instance"), 1'000};
   Quota quota_{{}, metrics_};
   const AgentCatalog catalog_{{}};
   NoAgents starter_;
@@ -151,7 +151,7 @@ TEST_F(SessionRoutes, TellWhatTheJournalHas) {
   add_session("s-1");
   EXPECT_EQ(ask("GET", "/sessions/{id}/events", {"s-1"}).body, R"({"events":[],"next_after":0})");
   SessionWrite write;
-  write.session_id = "s-1";
+  write.session_id = SessionId("s-1");
   write.blocks.push_back({1, 2, 1, clock_.now(), {}});
   append_event_line(write.blocks[0].lines, {1, 1, EventKind::update, R"({"a":1})"});
   append_event_line(write.blocks[0].lines, {2, 1, EventKind::done, "{}"});

@@ -22,8 +22,8 @@ void append_run_state(std::string& out, const RunRecord& record, RunReader reade
   const RunEnd none;
   const RunEnd& ended = end ? *end : none;
   out += R"({"run_id":)";
-  append_json_string(out, run.id);
-  append_member(out, "app_name", run.app);
+  append_json_string(out, run.id.str());
+  append_member(out, "app_name", run.app.str());
   append_member(out, "agent", run.agent);
   append_member(out, "model", unless_empty(run.model));
   append_member(out, "state", end ? std::string_view(end->state) : "running");
@@ -39,7 +39,8 @@ void append_run_state(std::string& out, const RunRecord& record, RunReader reade
   append_member(out, "exit_signal", ended.exit_signal);
   append_member(out, "cost_usd", ended.cost_usd);
   append_member(out, "usage", ended.usage);
-  if (reader == RunReader::admin) append_member(out, "instance_id", unless_empty(run.instance_id));
+  if (reader == RunReader::admin)
+    append_member(out, "instance_id", unless_empty(run.instance_id.str()));
   out += '}';
 }
 

@@ -11,7 +11,7 @@
 namespace clawdforge {
 Response created_session(const Session& session) {
   std::string body = R"({"ok":true)";
-  append_member(body, "session_id", session.id);
+  append_member(body, "session_id", session.id.str());
   append_member(body, "agent", session.agent);
   append_member(body, "model", unless_empty(session.model));
   append_member(body, "created_at", session.created_at);
@@ -34,7 +34,7 @@ Response session_state(const SessionView& view) {
   return json_response(std::move(body));
 }
 
-Response turn_answer(std::string_view session_id, const TurnOutcome& outcome, std::string events,
+Response turn_answer(const SessionId& session_id, const TurnOutcome& outcome, std::string events,
                      std::string_view request_id) {
   std::string front = closing_json(session_id, outcome);
   front.pop_back();  // the closing brace

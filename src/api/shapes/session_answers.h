@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/strong_id.h"
 #include "http/message/response.h"
 #include "sessions/sessions.h"
 
@@ -17,7 +18,7 @@ Response session_state(const SessionView& view);
 
 // What the turn's closing event says, and the events: JSON of an array, which may have many MiB
 // and is not parsed again.
-Response turn_answer(std::string_view session_id, const TurnOutcome& outcome, std::string events,
+Response turn_answer(const SessionId& session_id, const TurnOutcome& outcome, std::string events,
                      std::string_view request_id);
 
 Response file_list(const WorkListing& listing);

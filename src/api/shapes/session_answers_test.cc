@@ -20,8 +20,8 @@ TimePoint at(std::int64_t second) { return TimePoint(seconds(second)); }
 
 TEST(SessionAnswer, SaysTheWholeStateFlat) {
   SessionView view;
-  view.session.id = "s-1";
-  view.session.app = "news";
+  view.session.id = SessionId("s-1");
+  view.session.app = AppName("news");
   view.session.agent = "demo";
   view.session.meta = R"({"n":12345678901234567890123})";
   view.session.created_at = at(10);
@@ -50,7 +50,7 @@ TEST(SessionAnswer, SaysTheWholeStateFlat) {
 
 TEST(SessionAnswer, OfACreation) {
   Session session;
-  session.id = "s-1";
+  session.id = SessionId("s-1");
   session.agent = "claude";
   session.created_at = at(7);
   EXPECT_EQ(created_session(session).body,
@@ -70,9 +70,9 @@ constexpr const char* kEvents = R"([{"a": 1},{"b":2}])";
 
 TEST(TurnAnswer, HasTheEventsAsTheyAre) {
   const TurnOutcome outcome = good_turn();
-  const Response response = turn_answer("s-1", outcome, kEvents, "r-1");
+  const Response response = turn_answer(SessionId("s-1"), outcome, kEvents, "r-1");
   EXPECT_EQ(response.status, 200);
-  std::string without_events = closing_json("s-1", outcome);
+  std::string without_events = closing_json(SessionId("s-1"), outcome);
   without_events.pop_back();
   EXPECT_EQ(response.body, without_events + R"(,"events":[{"a": 1},{"b":2}]})");
 }
@@ -86,7 +86,7 @@ std::set<std::string> keys_of(const Response& response) {
 TEST(TurnAnswer, HasTheKeysOfTheContract) {
   const std::set<std::string> always = {"ok",   "session_id",  "turn_index",  "events",  "usage",
                                         "text", "stop_reason", "duration_ms", "cost_usd"};
-  EXPECT_EQ(keys_of(turn_answer("s-1", good_turn(), kEvents, "r-1")), always);
+  EXPECT_EQ(keys_of(turn_answer(SessionId("s-1"), good_turn(), kEvents, "r-1")), always);
   TurnOutcome cut = good_turn();
   cut.usage = Usage{1, 2, 3, 4};
   cut.cost_usd = 0.5;
@@ -95,7 +95,7 @@ TEST(TurnAnswer, HasTheKeysOfTheContract) {
   cut.is_resumed = false;
   std::set<std::string> all = always;
   all.insert({"events_truncated", "text_truncated", "resumed"});
-  EXPECT_EQ(keys_of(turn_answer("s-1", cut, kEvents, "r-1")), all);
+  EXPECT_EQ(keys_of(turn_answer(SessionId("s-1"), cut, kEvents, "r-1")), all);
 }
 
 TEST(TurnAnswer, OfAFailureHasTheEventsSoFar) {
@@ -105,7 +105,7 @@ TEST(TurnAnswer, OfAFailureHasTheEventsSoFar) {
   outcome.stop_reason = "timeout";
   outcome.error_tail = "tail";
   outcome.is_events_truncated = true;
-  const Response response = turn_answer("s-1", outcome, kEvents, "r-1");
+  const Response response = turn_answer(SessionId("s-1"), outcome, kEvents, "r-1");
   EXPECT_EQ(response.status, 504);
   EXPECT_EQ(response.detail, "timeout");
   ASSERT_EQ(response.headers.size(), 1u);
@@ -123,7 +123,8 @@ TEST(TurnAnswer, DoesNotCopyEventsThatHaveRoom) {
   std::string events = kEvents;
   events.reserve(4096);
   const char* const buffer = events.data();
-  EXPECT_EQ(turn_answer("s-1", good_turn(), std::move(events), "r-1").body.data(), buffer);
+  EXPECT_EQ(turn_answer(SessionId("s-1"), good_turn(), std::move(events), "r-1").body.data(),
+            buffer);
 }
 
 TEST(FileList, SaysWhetherThereIsMore) {

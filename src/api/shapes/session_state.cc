@@ -14,10 +14,10 @@ std::string_view object_or_empty(std::string_view json) {
 void append_session_state(std::string& out, const SessionView& view) {
   const Session& session = view.session;
   out += R"({"session_id":)";
-  append_json_string(out, session.id);
+  append_json_string(out, session.id.str());
   append_member(out, "agent", session.agent);
   append_member(out, "model", unless_empty(session.model));
-  append_member(out, "app_name", session.app);
+  append_member(out, "app_name", session.app.str());
   append_member(out, "created_at", session.created_at);
   append_member(out, "last_turn_at", session.last_turn_at);
   append_member(out, "closed_at", session.closed_at);

@@ -14,8 +14,8 @@ TEST(SessionState, ShowsNoMetaThatIsNoObject) {
 
 TEST(SessionState, InAListHasWhatMemoryKnows) {
   std::vector<Session> sessions(2);
-  sessions.front().id = "s-1";
-  sessions.back().id = "s-2";
+  sessions.front().id = SessionId("s-1");
+  sessions.back().id = SessionId("s-2");
   const Response response = session_list(std::move(sessions), "5.x", [](Session session) {
     const bool is_live = session.id == "s-2";
     return SessionView{.session = std::move(session), .is_live = is_live};

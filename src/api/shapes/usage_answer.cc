@@ -78,7 +78,7 @@ std::string hour_of(std::int64_t at) {
 }
 
 std::string value_of(const UsageRow& row, std::string_view name) {
-  if (name == "app") return row.app;
+  if (name == "app") return row.app.str();
   if (name == "agent") return row.agent;
   if (name == "model") return row.model;
   if (name == "kind") return row.kind;
@@ -235,7 +235,7 @@ Result<UsageAsked> parse_usage(std::string_view text, TimePoint now) {
   wanted.from = wanted.from / 60 * 60;
   take_step(query, asked);
   take_by(query, asked);
-  wanted.app = query.text("app");
+  if (auto app = query.text("app")) wanted.app = AppName(std::move(*app));
   wanted.rows_max = asked.is_series ? kUsagePointsMax : kUsageRowsMax;
   if (auto checked = query.check(); !checked) return std::unexpected(checked.error());
   return asked;

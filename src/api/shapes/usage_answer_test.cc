@@ -16,7 +16,7 @@ Result<UsageAsked> asked_for(std::string_view query) {
 UsageRow row_of_app(std::string app, std::int64_t at, std::int64_t asks) {
   UsageRow row;
   row.at = at;
-  row.app = std::move(app);
+  row.app = AppName(std::move(app));
   row.sums.asks = asks;
   row.sums.nano_usd = 1'500'000'000 * asks;
   row.sums.answers[answer_bucket(100)] = asks;

@@ -22,11 +22,11 @@ TEST(ComputeWorker, DoesLittleWorkHereAndMuchOnAnotherThread) {
   IoContext io;
   ComputeWorker worker(io.get_executor());
   const auto here = std::this_thread::get_id();
-  const auto little =
-      run_to_end(io, worker.run(Lane("app"), std::string(kComputeBytesMin - 1, 'a'), work_on));
+  const auto little = run_to_end(
+      io, worker.run(Lane(AppName("app")), std::string(kComputeBytesMin - 1, 'a'), work_on));
   EXPECT_EQ(little->thread, here);
   const auto much =
-      run_to_end(io, worker.run(Lane("app"), std::string(kComputeBytesMin, 'a'), work_on));
+      run_to_end(io, worker.run(Lane(AppName("app")), std::string(kComputeBytesMin, 'a'), work_on));
   EXPECT_NE(much->thread, here);
   EXPECT_EQ(much->bytes, kComputeBytesMin);
 }

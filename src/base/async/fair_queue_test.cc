@@ -15,7 +15,7 @@ using Queue = FairQueue<std::string>;
 constexpr FairQueueLimits kWide{.jobs_max = 1'000, .lane_jobs_max = 1'000, .batch_max = 1'000};
 
 bool put(Queue& queue, const std::string& lane, std::string job) {
-  return queue.put(Lane(lane), std::move(job));
+  return queue.put(Lane(AppName(lane)), std::move(job));
 }
 
 std::string joined(const std::vector<std::string>& jobs) {
@@ -49,13 +49,13 @@ TEST(FairQueue, IsBoundedForEachLaneAndForAllAppsTogether) {
   Queue queue({.jobs_max = 4, .lane_jobs_max = 3, .batch_max = 10});
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(put(queue, "a", "a"));
   std::string refused = "a4";
-  EXPECT_FALSE(queue.put(Lane("a"), std::move(refused)));
+  EXPECT_FALSE(queue.put(Lane(AppName("a")), std::move(refused)));
   EXPECT_EQ(refused, "a4") << "what is refused stays with the caller";
   EXPECT_TRUE(put(queue, "b", "b"));
   EXPECT_FALSE(put(queue, "c", "c"));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(put(queue, "", "own"));
   EXPECT_FALSE(put(queue, "", "own"));
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(queue.put_always(Lane("c"), "always"));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(queue.put_always(Lane(AppName("c")), "always"));
   EXPECT_FALSE(put(queue, "c", "c")) << "what must not be refused makes no room for others";
   EXPECT_EQ(queue.take().size(), 10u);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(put(queue, "c", "c")) << "there is room again";
@@ -66,7 +66,7 @@ TEST(FairQueue, AfterCloseItGivesWhatIsInsideAndTakesNothing) {
   ASSERT_TRUE(put(queue, "a", "a1"));
   queue.close();
   EXPECT_FALSE(put(queue, "a", "a2"));
-  EXPECT_FALSE(queue.put_always(Lane("a"), "a3"));
+  EXPECT_FALSE(queue.put_always(Lane(AppName("a")), "a3"));
   EXPECT_EQ(joined(queue.take()), "a1 ");
   EXPECT_TRUE(queue.take().empty());
 }
@@ -83,8 +83,8 @@ RC_GTEST_PROP(FairQueueProperty, KeepsTheOrderOfLanesAndTakesTurns,
   for (const std::uint8_t choice : puts) {
     const int lane = choice % kLanes;
     const bool is_own = lane == 0;
-    RC_ASSERT(
-        queue.put(is_own ? Lane() : Lane(std::to_string(lane)), std::pair(lane, given[lane]++)));
+    RC_ASSERT(queue.put(is_own ? Lane() : Lane(AppName(std::to_string(lane))),
+                        std::pair(lane, given[lane]++)));
     ++left[lane];
   }
   std::map<int, int> taken;

@@ -5,11 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "base/strong_id.h"
+
 namespace clawdforge {
 
 struct Lane {
   Lane() = default;  // the gateway's own work
-  explicit Lane(std::string app) : name(std::move(app)) {}
+  explicit Lane(AppName app) : name(std::move(app).str()) {}
 
   bool is_own() const { return name.empty(); }
 

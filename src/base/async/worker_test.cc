@@ -180,10 +180,10 @@ TEST_F(WorkerTest, AnAppThatFloodsTheQueueDelaysAnotherByOneJob) {
   std::vector<std::string> done;
   const auto note = [&done](const char* name) { return [&done, name] { done.push_back(name); }; };
   Gate gate(worker_);
-  for (int i = 0; i < 50; ++i) worker_.post(Lane("greedy"), note("greedy"));
-  worker_.post_in_steps(Lane("greedy"), [] { return false; });
-  worker_.post(Lane("modest"), note("first"));
-  worker_.post(Lane("modest"), note("second"));
+  for (int i = 0; i < 50; ++i) worker_.post(Lane(AppName("greedy")), note("greedy"));
+  worker_.post_in_steps(Lane(AppName("greedy")), [] { return false; });
+  worker_.post(Lane(AppName("modest")), note("first"));
+  worker_.post(Lane(AppName("modest")), note("second"));
   worker_.post(Lane(), note("own"));
   gate.open();
   worker_.stop();
@@ -202,7 +202,7 @@ TEST_F(WorkerTest, OneAppsCallsDoNotFillTheQueueForTheOthers) {
   std::string taken;
   const auto ask_as = [&](const char* app) {
     boost::asio::co_spawn(
-        io_, worker.call(Lane(app), []() -> Result<void> { return {}; }),
+        io_, worker.call(Lane(AppName(app)), []() -> Result<void> { return {}; }),
         [&taken](std::exception_ptr, Result<void> result) { taken += result ? '1' : '0'; });
     io_.restart();
     io_.poll();

@@ -16,7 +16,7 @@
 namespace clawdforge {
 
 struct AppUse {
-  std::string name;
+  AppName name;
   TimePoint last_used_at;
 };
 
@@ -35,7 +35,7 @@ struct AppList {
 
 // Which rows of an audit to show, newest first. Times are inclusive.
 struct AuditFilter {
-  std::optional<std::string> app;
+  std::optional<AppName> app;
   std::optional<TimePoint> since;
   std::optional<TimePoint> until;
   std::int64_t limit = 100;
@@ -58,8 +58,8 @@ struct SessionPage {
 };
 
 struct AuditRecord {
-  std::string session_id;
-  std::string app;
+  SessionId session_id;
+  AppName app;
   AuditEvent event;
 };
 
@@ -70,8 +70,8 @@ struct AuditPage {
 
 // Everything that happened in one session since the last write, committed together.
 struct SessionWrite {
-  std::string session_id;
-  std::string app;
+  SessionId session_id;
+  AppName app;
   std::vector<TurnStart> starts;
   std::vector<JournalBlock> blocks;
   std::vector<TurnSettled> ends;
@@ -82,8 +82,8 @@ struct SessionWrite {
 
 // A turn that an earlier life of the gateway has begun and not ended.
 struct UnfinishedTurn {
-  std::string session_id;
-  std::string app;
+  SessionId session_id;
+  AppName app;
   std::int64_t index = 0;
   std::int64_t last_event_id = 0;  // of its session
   TimePoint started_at;

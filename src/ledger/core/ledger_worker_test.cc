@@ -245,7 +245,7 @@ TEST_F(LedgerWorkerTest, AnAppWithManyCallsDelaysAnotherByNoMoreThanOneGroup) {
           done.emplace_back(app);
           return 1;
         },
-        OnStall::refuse, Lane(app));
+        OnStall::refuse, Lane(AppName(app)));
   };
   hold();
   for (int i = 0; i < 9; ++i) call_of("greedy");
@@ -262,7 +262,7 @@ TEST_F(LedgerWorkerTest, OneAppDoesNotFillTheQueueForTheOthers) {
   make({.ledger_jobs_max = 4});
   hold();
   const auto call_of = [&](const char* app) {
-    call(Access::write, [](SqlDriver&) { return 1; }, OnStall::refuse, Lane(app));
+    call(Access::write, [](SqlDriver&) { return 1; }, OnStall::refuse, Lane(AppName(app)));
   };
   for (const char* app : {"greedy", "greedy", "greedy", "greedy", "modest", "other", ""})
     call_of(app);

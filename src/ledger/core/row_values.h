@@ -18,6 +18,11 @@ namespace clawdforge {
 inline constexpr std::int64_t kUnixSecondsMax = 253'402'300'799;
 
 std::optional<std::string> text_in(const SqlValue& value);
+// An id as it stands there; what is not text is an empty one.
+template <class Id>
+Id id_in(const SqlValue& value) {
+  return Id(text_in(value).value_or(""));
+}
 std::optional<std::int64_t> whole_in(const SqlValue& value);
 std::optional<double> number_in(const SqlValue& value);
 std::optional<TimePoint> time_in(const SqlValue& value);

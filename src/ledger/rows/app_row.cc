@@ -89,7 +89,7 @@ Read<Policy> policy_of_row(const SqlValue& value) {
 
 SqlRow row_of(const App& app) {
   SqlRow row(kAppAtColumnCount);
-  row[kAppAtName] = app.name;
+  row[kAppAtName] = app.name.str();
   row[kAppAtDigest] = to_hex(app.token_digest);
   row[kAppAtCidrs] = text_of(app.ip_cidrs);
   if (app.event_format) row[kAppAtEventFormat] = std::string(name_of(*app.event_format));
@@ -105,7 +105,7 @@ std::expected<App, std::string> app_from(const SqlRow& row) {
   App app;
   const auto* name = std::get_if<std::string>(&row.at(kAppAtName));
   if (name == nullptr || !is_app_name(*name)) return std::unexpected("the name is not allowed");
-  app.name = *name;
+  app.name = AppName(*name);
 
   auto digest = digest_from(row.at(kAppAtDigest));
   if (!digest) return std::unexpected(std::move(digest.error()));

@@ -62,9 +62,9 @@ Result<AppList> select_apps(SqlDriver& driver) {
 }
 
 // A change of a token belongs to no session.
-Result<void> note_token(SqlDriver& driver, const std::string& app, const AppRows::Audit& audit) {
+Result<void> note_token(SqlDriver& driver, const AppName& app, const AppRows::Audit& audit) {
   if (!audit) return {};
-  return add_audit(driver, "", app, *audit);
+  return add_audit(driver, SessionId(), app, *audit);
 }
 
 // A row with the same digest is this one: an answer to its commit was lost.
@@ -72,16 +72,16 @@ Result<void> insert_app(SqlDriver& driver, const App& app, const AppRows::Audit&
   const auto added = driver.execute(kAddApp, row_of(app));
   if (!added) return std::unexpected(added.error());
   if (added->changed > 0) return note_token(driver, app.name, audit);
-  const auto known = driver.execute(kDigestOfApp, {app.name});
+  const auto known = driver.execute(kDigestOfApp, {app.name.str()});
   if (!known) return std::unexpected(known.error());
   if (!known->rows.empty() && digest_in(known->rows[0].at(0)) == app.token_digest) return {};
   return fail(Errc::conflict, "name_taken", "There is a token of this name already.");
 }
 
 // In one transaction: of two changes at the same time, none is lost.
-Result<App> change_app(SqlDriver& driver, const std::string& name, const AppChange& change,
+Result<App> change_app(SqlDriver& driver, const AppName& name, const AppChange& change,
                        const AppRows::Audit& audit) {
-  const auto found = driver.execute(kSelectApp, {name});
+  const auto found = driver.execute(kSelectApp, {name.str()});
   if (!found) return std::unexpected(found.error());
   if (found->rows.empty()) return no_such_app();
   auto app = app_from(found->rows[0]);
@@ -93,7 +93,7 @@ Result<App> change_app(SqlDriver& driver, const std::string& name, const AppChan
   change(*app);
   const SqlRow row = row_of(*app);
   const auto changed =
-      driver.execute(kChangeApp, {name, row[kAppAtCidrs], row[kAppAtEventFormat],
+      driver.execute(kChangeApp, {name.str(), row[kAppAtCidrs], row[kAppAtEventFormat],
                                   row[kAppAtSessionsMax], row[kAppAtRunsMax], row[kAppAtPolicy]});
   if (!changed) return std::unexpected(changed.error());
   const auto audited = note_token(driver, name, audit);
@@ -102,17 +102,17 @@ Result<App> change_app(SqlDriver& driver, const std::string& name, const AppChan
 }
 
 // Its sessions and uploads.
-Result<void> close_belongings(SqlDriver& driver, const std::string& name, std::int64_t at) {
-  const auto noted = driver.execute(kNoteClosed, {name, at});
+Result<void> close_belongings(SqlDriver& driver, const AppName& name, std::int64_t at) {
+  const auto noted = driver.execute(kNoteClosed, {name.str(), at});
   if (!noted) return std::unexpected(noted.error());
-  const auto closed = driver.execute(kCloseSessions, {name, at});
+  const auto closed = driver.execute(kCloseSessions, {name.str(), at});
   if (!closed) return std::unexpected(closed.error());
-  return without_rows(driver.execute(kExpireUploads, {name, at}));
+  return without_rows(driver.execute(kExpireUploads, {name.str(), at}));
 }
 
-Result<void> delete_app(SqlDriver& driver, const std::string& name, std::int64_t at,
+Result<void> delete_app(SqlDriver& driver, const AppName& name, std::int64_t at,
                         const AppRows::Audit& audit) {
-  const auto deleted = driver.execute(kDeleteApp, {name});
+  const auto deleted = driver.execute(kDeleteApp, {name.str()});
   if (!deleted) return std::unexpected(deleted.error());
   if (deleted->changed == 0) return no_such_app();
   const auto audited = note_token(driver, name, audit);
@@ -133,19 +133,19 @@ Async<void> AppRows::add(App app, Audit audit) {
                             });
 }
 
-Async<void> AppRows::rotate(std::string name, Digest token_digest, Audit audit) {
+Async<void> AppRows::rotate(AppName name, Digest token_digest, Audit audit) {
   return worker_.call<void>(Lane(), Access::write,
                             [name = std::move(name), digest = token_digest,
                              audit = std::move(audit)](SqlDriver& driver) -> Result<void> {
                               const auto changed =
-                                  driver.execute(kRotateApp, {name, to_hex(digest)});
+                                  driver.execute(kRotateApp, {name.str(), to_hex(digest)});
                               if (!changed) return std::unexpected(changed.error());
                               if (changed->changed == 0) return no_such_app();
                               return note_token(driver, name, audit);
                             });
 }
 
-Async<void> AppRows::remove(std::string name, TimePoint at, Audit audit) {
+Async<void> AppRows::remove(AppName name, TimePoint at, Audit audit) {
   return worker_.call<void>(
       Lane(), Access::write,
       [name = std::move(name), at, audit = std::move(audit)](SqlDriver& driver) {
@@ -153,17 +153,17 @@ Async<void> AppRows::remove(std::string name, TimePoint at, Audit audit) {
       });
 }
 
-Async<void> AppRows::close_left(std::string name, TimePoint at) {
+Async<void> AppRows::close_left(AppName name, TimePoint at) {
   return worker_.call<void>(Lane(), Access::write,
                             [name = std::move(name), at](SqlDriver& driver) -> Result<void> {
-                              const auto found = driver.execute(kDigestOfApp, {name});
+                              const auto found = driver.execute(kDigestOfApp, {name.str()});
                               if (!found) return std::unexpected(found.error());
                               if (!found->rows.empty()) return {};
                               return close_belongings(driver, name, unix_seconds(at));
                             });
 }
 
-Async<App> AppRows::change(std::string name, AppChange change, Audit audit) {
+Async<App> AppRows::change(AppName name, AppChange change, Audit audit) {
   return worker_.call<App>(
       Lane(), Access::write,
       [name = std::move(name), change = std::move(change), audit = std::move(audit)](
@@ -174,7 +174,8 @@ Async<void> AppRows::note_use(std::vector<AppUse> uses) {
   return worker_.call<void>(
       Lane(), Access::write, [uses = std::move(uses)](SqlDriver& driver) -> Result<void> {
         for (const AppUse& use : uses) {
-          const auto noted = driver.execute(kNoteUse, {use.name, unix_seconds(use.last_used_at)});
+          const auto noted =
+              driver.execute(kNoteUse, {use.name.str(), unix_seconds(use.last_used_at)});
           if (!noted) return std::unexpected(noted.error());
         }
         return {};

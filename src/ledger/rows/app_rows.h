@@ -30,17 +30,17 @@ class AppRows {
   // has the name.
   Async<void> add(App app, Audit audit = std::nullopt);
   // Another token for the same app. Errc::not_found "token_not_found".
-  Async<void> rotate(std::string name, Digest token_digest, Audit audit = std::nullopt);
+  Async<void> rotate(AppName name, Digest token_digest, Audit audit = std::nullopt);
   // Changes the app's settings; its name, its token and its times stay. The change may be made
   // more than once, each time to the row as it is then. Errc::not_found "token_not_found",
   // Errc::conflict "token_unreadable".
-  Async<App> change(std::string name, AppChange change, Audit audit = std::nullopt);
+  Async<App> change(AppName name, AppChange change, Audit audit = std::nullopt);
   // Takes the app's token away, closes its open sessions and lets its uploads expire, in
   // one step. Errc::not_found "token_not_found".
-  Async<void> remove(std::string name, TimePoint at, Audit audit = std::nullopt);
+  Async<void> remove(AppName name, TimePoint at, Audit audit = std::nullopt);
   // The same for what an app has left whose row another program has deleted. An app that is there
   // again keeps all.
-  Async<void> close_left(std::string name, TimePoint at);
+  Async<void> close_left(AppName name, TimePoint at);
   // Times of last use, which only move forwards; apps that are gone are skipped.
   Async<void> note_use(std::vector<AppUse> uses);
 

@@ -32,8 +32,8 @@ enum AuditColumn : std::size_t {
 // Other programs write these rows too.
 AuditRecord audit_from(const SqlRow& row) {
   AuditRecord record;
-  record.session_id = text_in(row.at(kAuditSessionId)).value_or("");
-  record.app = text_in(row.at(kAuditAppName)).value_or("");
+  record.session_id = id_in<SessionId>(row.at(kAuditSessionId));
+  record.app = id_in<AppName>(row.at(kAuditAppName));
   record.event.event = text_in(row.at(kAuditEvent)).value_or("");
   record.event.at = time_in(row.at(kAuditAt)).value_or(TimePoint());
   record.event.meta = json_object_in(row.at(kAuditMeta)).value_or("{}");
@@ -59,7 +59,7 @@ Result<AuditPage> audit_page(SqlDriver& driver, const AuditFilter& filter, const
   static const std::string kAuditByApp = fmt::format(kPage, kAuditColumns, "app_name = $5 AND ");
   SqlRow params = page_params(filter, place);
   params[2] = event_id;
-  if (filter.app) params.emplace_back(*filter.app);
+  if (filter.app) params.emplace_back(filter.app->str());
   auto result = driver.execute(filter.app ? kAuditByApp : kAuditByTime, params);
   if (!result) return std::unexpected(std::move(result.error()));
   AuditPage page;
@@ -89,10 +89,10 @@ Async<std::int64_t> AuditRows::trim(TimePoint last, std::int64_t rows_max) {
   });
 }
 
-Result<void> add_audit(SqlDriver& driver, const std::string& session_id, const std::string& app,
+Result<void> add_audit(SqlDriver& driver, const SessionId& session_id, const AppName& app,
                        const AuditEvent& event) {
   return without_rows(driver.execute(
-      kAddAudit, {session_id, app, event.event, unix_seconds(event.at), event.meta}));
+      kAddAudit, {session_id.str(), app.str(), event.event, unix_seconds(event.at), event.meta}));
 }
 
 }  // namespace clawdforge

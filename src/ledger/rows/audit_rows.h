@@ -30,7 +30,7 @@ class AuditRows {
 };
 
 // For the rows of other nouns: a row of the audit in the transaction of what it tells of.
-Result<void> add_audit(SqlDriver& driver, const std::string& session_id, const std::string& app,
+Result<void> add_audit(SqlDriver& driver, const SessionId& session_id, const AppName& app,
                        const AuditEvent& event);
 
 }  // namespace clawdforge

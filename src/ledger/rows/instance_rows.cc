@@ -32,7 +32,7 @@ Async<void> InstanceRows::begin(std::string version, std::int64_t pid, TimePoint
   return worker_.call<void>(
       Lane(), Access::write,
       [self = self_, version = std::move(version), pid, at](SqlDriver& driver) -> Result<void> {
-        auto added = driver.execute(kBeginInstance, {self, version, pid, unix_seconds(at)});
+        auto added = driver.execute(kBeginInstance, {self.str(), version, pid, unix_seconds(at)});
         if (!added) return std::unexpected(std::move(added.error()));
         return without_rows(
             driver.execute(kForgetInstances, {unix_seconds(at - kInstanceRetention)}));
@@ -41,13 +41,13 @@ Async<void> InstanceRows::begin(std::string version, std::int64_t pid, TimePoint
 
 Async<void> InstanceRows::end(TimePoint at) {
   return worker_.call<void>(Lane(), Access::write, [self = self_, at](SqlDriver& driver) {
-    return without_rows(driver.execute(kEndInstance, {self, unix_seconds(at)}));
+    return without_rows(driver.execute(kEndInstance, {self.str(), unix_seconds(at)}));
   });
 }
 
 Async<std::int64_t> InstanceRows::end_others(TimePoint at) {
   return worker_.call<std::int64_t>(Lane(), Access::write, [self = self_, at](SqlDriver& driver) {
-    return changed_by(driver.execute(kEndOthers, {self, unix_seconds(at)}));
+    return changed_by(driver.execute(kEndOthers, {self.str(), unix_seconds(at)}));
   });
 }
 
@@ -64,7 +64,7 @@ std::string may_be_written_by(std::string_view table, std::string_view self) {
 
 Async<void> InstanceRows::beat(TimePoint at) {
   return worker_.call<void>(Lane(), Access::write, [self = self_, at](SqlDriver& driver) {
-    return without_rows(driver.execute(kBeat, {self, unix_seconds(at)}));
+    return without_rows(driver.execute(kBeat, {self.str(), unix_seconds(at)}));
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/async/async.h"
 #include "base/clock.h"
+#include "base/strong_id.h"
 
 namespace clawdforge {
 
@@ -16,7 +17,7 @@ class LedgerWorker;
 
 class InstanceRows {
  public:
-  InstanceRows(LedgerWorker& worker, std::string self) : worker_(worker), self_(std::move(self)) {}
+  InstanceRows(LedgerWorker& worker, InstanceId self) : worker_(worker), self_(std::move(self)) {}
 
   // This life begins. Rows of lives that ended long ago are removed.
   Async<void> begin(std::string version, std::int64_t pid, TimePoint at);
@@ -31,7 +32,7 @@ class InstanceRows {
 
  private:
   LedgerWorker& worker_;
-  const std::string self_;
+  const InstanceId self_;
 };
 
 // SQL, for the rows of other nouns: the row of `table` belongs to no gateway process that lives.

@@ -8,8 +8,8 @@ constexpr SessionLimits kManySessions{.open_max = 1'000, .open_max_per_app = std
 
 Session owned_session(const std::string& id) {
   Session session;
-  session.id = id;
-  session.app = "a";
+  session.id = SessionId(id);
+  session.app = AppName("a");
   session.agent = "demo";
   session.created_at = at_second(100);
   return session;
@@ -18,8 +18,8 @@ Session owned_session(const std::string& id) {
 // A whole turn of four events.
 SessionWrite turn_of(const std::string& id, std::int64_t index) {
   SessionWrite write;
-  write.session_id = id;
-  write.app = "a";
+  write.session_id = SessionId(id);
+  write.app = AppName("a");
   write.starts = {{index, at_second(200 + index)}};
   write.blocks = {{index * 4 - 3, index * 4 - 2, index, at_second(200 + index), "{}\n{}\n"},
                   {index * 4 - 1, index * 4, index, at_second(200 + index), "{}\n{}\n"}};
@@ -36,7 +36,9 @@ SessionWrite turn_of(const std::string& id, std::int64_t index) {
 
 class LedgerOwners : public LedgerContract {
  protected:
-  Session find(const std::string& id) { return await(ledger().sessions.load(id)).value(); }
+  Session find(const std::string& id) {
+    return await(ledger().sessions.load(SessionId(id))).value();
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Databases, LedgerOwners, databases(), name_of_database);
@@ -51,7 +53,7 @@ TEST_P(LedgerOwners, NothingOfALivingGatewayIsTakenAway) {
   ASSERT_TRUE(await(other.instances.begin("1", 2, at_second(1))));
   ASSERT_TRUE(await(other.sessions.add(owned_session("unanswered"), kManySessions)));
   ASSERT_TRUE(await(other.sessions.add(owned_session("theirs"), kManySessions)));
-  ASSERT_TRUE(await(other.sessions.note_agent("theirs", "x", {8, 80, "boot"}, {})));
+  ASSERT_TRUE(await(other.sessions.note_agent(SessionId("theirs"), "x", {8, 80, "boot"}, {})));
   SessionWrite begun = turn_of("theirs", 1);
   begun.ends.clear();
   ASSERT_TRUE(await(other.journal.write(begun)));
@@ -61,9 +63,9 @@ TEST_P(LedgerOwners, NothingOfALivingGatewayIsTakenAway) {
   EXPECT_EQ(await(ledger().runs.interrupt_left(at_second(300))), 0);
   EXPECT_TRUE(await(ledger().journal.unfinished_turns(9))->empty());
   EXPECT_EQ(await(ledger().sessions.adopt_left()), 0);
-  EXPECT_EQ(await(ledger().sessions.note_agent("theirs", "y", {}, {})).error().code,
+  EXPECT_EQ(await(ledger().sessions.note_agent(SessionId("theirs"), "y", {}, {})).error().code,
             "session_closed");
-  ASSERT_TRUE(await(ledger().sessions.forget_process("theirs")));
+  ASSERT_TRUE(await(ledger().sessions.forget_process(SessionId("theirs"))));
   for (const SessionWrite& mine : {turn_of("theirs", 2), begun}) {
     EXPECT_EQ(await(ledger().journal.write(mine)).error().code, "session_closed");
   }
@@ -79,7 +81,8 @@ TEST_P(LedgerOwners, NothingOfALivingGatewayIsTakenAway) {
   EXPECT_EQ(await(ledger().sessions.adopt_left()), 1) << "the one that was never answered";
   ASSERT_TRUE(await(ledger().journal.write(turn_of("theirs", 2))));
   EXPECT_EQ(find("theirs").turn_count, 2);
-  EXPECT_EQ(await(other.sessions.note_agent("theirs", "z", {}, {})).error().code, "session_closed")
+  EXPECT_EQ(await(other.sessions.note_agent(SessionId("theirs"), "z", {}, {})).error().code,
+            "session_closed")
       << "it has a new owner, who lives";
 }
 
@@ -109,7 +112,7 @@ TEST_P(LedgerOwners, ATurnCountsOnceHoweverOftenItIsWritten) {
       EXPECT_EQ(await(ledger().audit.page({}))->events.size(), static_cast<std::size_t>(index));
     }
   }
-  EXPECT_EQ(await(ledger().journal.page("s1", 0, 1'000))->size(), 6u);
+  EXPECT_EQ(await(ledger().journal.page(SessionId("s1"), 0, 1'000))->size(), 6u);
 }
 
 }  // namespace

@@ -11,15 +11,15 @@
 namespace clawdforge {
 namespace {
 
-std::string id_in(const SqlValue& value) {
+std::string id_text(const SqlValue& value) {
   if (const auto number = whole_in(value)) return std::to_string(*number);
   return text_in(value).value_or("");
 }
 
 // From the row's own time, also where that is none that can be shown.
 std::string cursor_of(const SqlValue& time, const SqlValue& id) {
-  if (const auto second = whole_in(time)) return fmt::format("{}.{}", *second, id_in(id));
-  return fmt::format("{:.0f}.{}", std::floor(number_in(time).value_or(0)), id_in(id));
+  if (const auto second = whole_in(time)) return fmt::format("{}.{}", *second, id_text(id));
+  return fmt::format("{:.0f}.{}", std::floor(number_in(time).value_or(0)), id_text(id));
 }
 
 // Nothing later than `until` sorts before this place.

@@ -45,13 +45,13 @@ std::optional<int> small_in(const SqlValue& value) {
 RunRecord run_from(const SqlRow& row) {
   RunRecord record;
   Run& run = record.run;
-  run.id = text_in(row.at(kRunAtRunId)).value_or("");
-  run.app = text_in(row.at(kRunAtAppName)).value_or("");
+  run.id = id_in<RunId>(row.at(kRunAtRunId));
+  run.app = id_in<AppName>(row.at(kRunAtAppName));
   run.agent = text_in(row.at(kRunAtAgent)).value_or("");
   run.model = text_in(row.at(kRunAtModel)).value_or("");
   run.prompt_bytes = whole_in(row.at(kRunAtPromptBytes)).value_or(0);
   run.started_at = time_in(row.at(kRunAtStartedAt)).value_or(TimePoint());
-  run.instance_id = text_in(row.at(kRunAtInstanceId)).value_or("");
+  run.instance_id = id_in<InstanceId>(row.at(kRunAtInstanceId));
 
   const auto ended_at = time_in(row.at(kRunAtEndedAt));
   if (!ended_at) return record;
@@ -73,7 +73,7 @@ RunRecord run_from(const SqlRow& row) {
 }
 
 SqlRow row_of(const RunEnd& end) {
-  SqlRow row = {end.run_id,
+  SqlRow row = {end.run_id.str(),
                 end.state,
                 end.outcome,
                 unix_seconds(end.ended_at),

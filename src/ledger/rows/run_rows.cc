@@ -59,7 +59,7 @@ Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter,
       kRunColumns);
   SqlRow params = page_params(filter, place);
   if (!filter.app) return driver.execute(kByTime, params);
-  params.emplace_back(*filter.app);
+  params.emplace_back(filter.app->str());
   return driver.execute(kByApp, params);
 }
 
@@ -75,7 +75,7 @@ Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const Page
 
 // Of a row with the app, the agent and the model.
 AskUsage ask_of(const SqlRow& row, const RunEnd& end) {
-  return {.app = text_in(row.at(0)).value_or(""),
+  return {.app = id_in<AppName>(row.at(0)),
           .agent = text_in(row.at(1)).value_or(""),
           .model = text_in(row.at(2)).value_or(""),
           .kind = AskKind::run,
@@ -96,9 +96,9 @@ Result<void> settle_run(SqlDriver& driver, const RunEnd& end) {
 }
 
 // With what is known: each was an ask.
-Result<std::int64_t> interrupt_runs(SqlDriver& driver, const std::string& self, TimePoint at) {
+Result<std::int64_t> interrupt_runs(SqlDriver& driver, const InstanceId& self, TimePoint at) {
   static const std::string kInterrupt = fmt::format(kInterruptRuns, owner_has_ended("runs"));
-  const auto ended = driver.execute(kInterrupt, {self, unix_seconds(at)});
+  const auto ended = driver.execute(kInterrupt, {self.str(), unix_seconds(at)});
   if (!ended) return std::unexpected(ended.error());
   RunEnd end;
   end.state = "interrupted";
@@ -123,14 +123,14 @@ Async<RunPage> RunRows::page(AuditFilter filter, Lane lane) const {
       });
 }
 
-Async<RunRecord> RunRows::find(std::string app, std::string id) const {
+Async<RunRecord> RunRows::find(AppName app, RunId id) const {
   Lane lane(app);
   return worker_.call<RunRecord>(
       std::move(lane), Access::read,
       [app = std::move(app), id = std::move(id)](SqlDriver& driver) -> Result<RunRecord> {
         static const std::string kFindRun =
             fmt::format("SELECT {} FROM runs WHERE run_id = $1 AND app_name = $2", kRunColumns);
-        const auto found = driver.execute(kFindRun, {id, app});
+        const auto found = driver.execute(kFindRun, {id.str(), app.str()});
         if (!found) return std::unexpected(found.error());
         if (found->rows.empty()) {
           return fail(Errc::not_found, "run_not_found", "There is no such run.");
@@ -145,9 +145,9 @@ Async<void> RunRows::add(Run run, ProcessMark process) {
       std::move(lane), Access::write,
       [run = std::move(run), process = std::move(process)](SqlDriver& driver) {
         return without_rows(driver.execute(
-            kAddRun,
-            {run.id, run.app, run.agent, run.model, unix_seconds(run.started_at), run.prompt_bytes,
-             run.instance_id, process.pid, process.start_time, process.boot_id}));
+            kAddRun, {run.id.str(), run.app.str(), run.agent, run.model,
+                      unix_seconds(run.started_at), run.prompt_bytes, run.instance_id.str(),
+                      process.pid, process.start_time, process.boot_id}));
       });
 }
 
@@ -158,15 +158,15 @@ Async<void> RunRows::settle(RunEnd end) {
       [end = std::move(end)](SqlDriver& driver) { return settle_run(driver, end); });
 }
 
-Async<void> RunRows::forget_processes(std::vector<std::string> run_ids) {
-  return worker_.call<void>(Lane(), Access::write,
-                            [ids = std::move(run_ids)](SqlDriver& driver) -> Result<void> {
-                              for (const std::string& id : ids) {
-                                auto forgotten = without_rows(driver.execute(kForgetProcess, {id}));
-                                if (!forgotten) return forgotten;
-                              }
-                              return {};
-                            });
+Async<void> RunRows::forget_processes(std::vector<RunId> run_ids) {
+  return worker_.call<void>(
+      Lane(), Access::write, [ids = std::move(run_ids)](SqlDriver& driver) -> Result<void> {
+        for (const RunId& id : ids) {
+          auto forgotten = without_rows(driver.execute(kForgetProcess, {id.str()}));
+          if (!forgotten) return forgotten;
+        }
+        return {};
+      });
 }
 
 Async<std::int64_t> RunRows::trim(TimePoint last, std::int64_t rows_max) {
@@ -179,7 +179,7 @@ Async<std::vector<ProcessMark>> RunRows::left_processes(std::int64_t limit) cons
   return worker_.call<std::vector<ProcessMark>>(
       Lane(), Access::read, [self = self_, limit](SqlDriver& driver) {
         static const std::string kLeft = fmt::format(kLeftOfRuns, owner_has_ended("runs"));
-        return marks_in(driver.execute(kLeft, {self, limit}));
+        return marks_in(driver.execute(kLeft, {self.str(), limit}));
       });
 }
 
@@ -188,7 +188,7 @@ Async<std::int64_t> RunRows::interrupt_left(TimePoint at) {
     static const std::string kForget = fmt::format(kForgetProcesses, owner_has_ended("runs"));
     auto interrupted = interrupt_runs(driver, self, at);
     if (!interrupted) return interrupted;
-    auto forgotten = without_rows(driver.execute(kForget, {self}));
+    auto forgotten = without_rows(driver.execute(kForget, {self.str()}));
     if (!forgotten) interrupted = std::unexpected(std::move(forgotten.error()));
     return interrupted;
   });

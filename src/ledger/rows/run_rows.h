@@ -17,12 +17,12 @@ class LedgerWorker;
 
 class RunRows {
  public:
-  RunRows(LedgerWorker& worker, std::string self) : worker_(worker), self_(std::move(self)) {}
+  RunRows(LedgerWorker& worker, InstanceId self) : worker_(worker), self_(std::move(self)) {}
 
   // Errc::invalid "validation_failed" for a cursor that no page has given.
   Async<RunPage> page(AuditFilter filter, Lane lane = {}) const;
   // One of the app's own. Errc::not_found "run_not_found".
-  Async<RunRecord> find(std::string app, std::string id) const;
+  Async<RunRecord> find(AppName app, RunId id) const;
 
   // A run that begins, with its process. To add the same one again changes nothing.
   Async<void> add(Run run, ProcessMark process);
@@ -30,7 +30,7 @@ class RunRows {
   // has ended stays as it is, and one that is gone stays gone.
   Async<void> settle(RunEnd end);
   // The processes of these runs are gone: their rows name none any more.
-  Async<void> forget_processes(std::vector<std::string> run_ids);
+  Async<void> forget_processes(std::vector<RunId> run_ids);
   // Removes runs that have ended and began at or before `last`, the oldest first and at most
   // `rows_max`; gives how many.
   Async<std::int64_t> trim(TimePoint last, std::int64_t rows_max);
@@ -44,7 +44,7 @@ class RunRows {
 
  private:
   LedgerWorker& worker_;
-  const std::string self_;
+  const InstanceId self_;
 };
 
 }  // namespace clawdforge

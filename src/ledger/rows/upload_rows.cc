@@ -24,7 +24,7 @@ constexpr std::string_view kBytesByApp =
     "app_name";
 constexpr std::string_view kAllUploads = "SELECT file_token_sha256 FROM uploads";
 
-Upload upload_from(const SqlRow& row, const Digest& digest, const std::string& app) {
+Upload upload_from(const SqlRow& row, const Digest& digest, const AppName& app) {
   Upload upload;
   upload.token_digest = digest;
   upload.app = app;
@@ -32,16 +32,16 @@ Upload upload_from(const SqlRow& row, const Digest& digest, const std::string& a
   upload.extension = text_in(row.at(1)).value_or("");
   upload.created_at = time_in(row.at(2)).value_or(TimePoint());
   upload.expires_at = time_in(row.at(3)).value_or(TimePoint());
-  upload.instance_id = text_in(row.at(4)).value_or("");
+  upload.instance_id = id_in<InstanceId>(row.at(4));
   return upload;
 }
 
 // Stops at the first that is not there.
-Result<std::vector<Upload>> select_uploads(SqlDriver& driver, const std::string& app,
+Result<std::vector<Upload>> select_uploads(SqlDriver& driver, const AppName& app,
                                            const std::vector<Digest>& digests, std::int64_t now) {
   std::vector<Upload> found;
   for (const Digest& digest : digests) {
-    auto result = driver.execute(kFindUpload, {to_hex(digest), app, now});
+    auto result = driver.execute(kFindUpload, {to_hex(digest), app.str(), now});
     if (!result) return std::unexpected(std::move(result.error()));
     if (result->rows.empty()) break;
     found.push_back(upload_from(result->rows.front(), digest, app));
@@ -61,7 +61,7 @@ Result<std::vector<Digest>> digests_of(Result<SqlResult> result) {
 
 }  // namespace
 
-Async<std::vector<Upload>> UploadRows::find(std::string app, std::vector<Digest> digests,
+Async<std::vector<Upload>> UploadRows::find(AppName app, std::vector<Digest> digests,
                                             TimePoint now) const {
   const std::size_t wanted = digests.size();
   Lane lane(app);
@@ -90,29 +90,28 @@ Async<std::vector<Digest>> UploadRows::all() const {
   });
 }
 
-Async<std::map<std::string, std::int64_t, std::less<>>> UploadRows::bytes_by_app(
-    std::int64_t bytes_each) const {
-  using Bytes = std::map<std::string, std::int64_t, std::less<>>;
-  return worker_.call<Bytes>(
-      Lane(), Access::read, [bytes_each](SqlDriver& driver) -> Result<Bytes> {
-        const auto result = driver.execute(kBytesByApp, {bytes_each});
-        if (!result) return std::unexpected(result.error());
-        Bytes bytes;
-        for (const SqlRow& row : result->rows) {
-          bytes[text_in(row.at(0)).value_or("")] = whole_in(row.at(1)).value_or(0);
-        }
-        return bytes;
-      });
+Async<std::map<AppName, std::int64_t>> UploadRows::bytes_by_app(std::int64_t bytes_each) const {
+  using Bytes = std::map<AppName, std::int64_t>;
+  return worker_.call<Bytes>(Lane(), Access::read,
+                             [bytes_each](SqlDriver& driver) -> Result<Bytes> {
+                               const auto result = driver.execute(kBytesByApp, {bytes_each});
+                               if (!result) return std::unexpected(result.error());
+                               Bytes bytes;
+                               for (const SqlRow& row : result->rows) {
+                                 bytes[id_in<AppName>(row.at(0))] = whole_in(row.at(1)).value_or(0);
+                               }
+                               return bytes;
+                             });
 }
 
 Async<void> UploadRows::add(Upload upload) {
   Lane lane(upload.app);
   return worker_.call<void>(
       std::move(lane), Access::write, [upload = std::move(upload)](SqlDriver& driver) {
-        return without_rows(
-            driver.execute(kAddUpload, {to_hex(upload.token_digest), upload.app, upload.size,
-                                        upload.extension, unix_seconds(upload.created_at),
-                                        unix_seconds(upload.expires_at), upload.instance_id}));
+        return without_rows(driver.execute(
+            kAddUpload, {to_hex(upload.token_digest), upload.app.str(), upload.size,
+                         upload.extension, unix_seconds(upload.created_at),
+                         unix_seconds(upload.expires_at), upload.instance_id.str()}));
       });
 }
 

@@ -21,14 +21,12 @@ class UploadRows {
 
   // Those of the app's uploads that are there and not expired at `now`, in the order of
   // the digests. Errc::not_found "file_not_found" if any is missing.
-  Async<std::vector<Upload>> find(std::string app, std::vector<Digest> digests,
-                                  TimePoint now) const;
+  Async<std::vector<Upload>> find(AppName app, std::vector<Digest> digests, TimePoint now) const;
   // The oldest first, at most `limit`.
   Async<std::vector<Digest>> expired(TimePoint now, std::int64_t limit) const;
   Async<std::vector<Digest>> all() const;
   // The sizes of all uploads, by app, with `bytes_each` more for each of them.
-  Async<std::map<std::string, std::int64_t, std::less<>>> bytes_by_app(
-      std::int64_t bytes_each) const;
+  Async<std::map<AppName, std::int64_t>> bytes_by_app(std::int64_t bytes_each) const;
 
   // To add the same one again changes nothing.
   Async<void> add(Upload upload);

@@ -33,10 +33,10 @@ constexpr std::string_view kJournalPage =
     "WHERE size.place = 1 OR size.upto <= $4 ORDER BY block.first_event_id";
 constexpr std::int64_t kJournalPageRowsMax = 256;
 
-Result<std::vector<JournalBlock>> select_blocks(SqlDriver& driver, const std::string& session_id,
+Result<std::vector<JournalBlock>> select_blocks(SqlDriver& driver, const SessionId& session_id,
                                                 std::int64_t after, std::size_t bytes_max) {
-  auto result = driver.execute(
-      kJournalPage, {session_id, after, kJournalPageRowsMax, static_cast<std::int64_t>(bytes_max)});
+  auto result = driver.execute(kJournalPage, {session_id.str(), after, kJournalPageRowsMax,
+                                              static_cast<std::int64_t>(bytes_max)});
   if (!result) return std::unexpected(std::move(result.error()));
   std::vector<JournalBlock> blocks;
   for (SqlRow& row : result->rows) {
@@ -54,18 +54,18 @@ Result<std::vector<JournalBlock>> select_blocks(SqlDriver& driver, const std::st
 }
 
 Result<std::vector<UnfinishedTurn>> select_unfinished(SqlDriver& driver,
-                                                      const std::string& instance_id,
+                                                      const InstanceId& instance_id,
                                                       std::int64_t limit) {
   static const std::string kUnfinished =
       fmt::format(kUnfinishedTurns, owner_has_ended("turns"), may_be_written_by("sessions", "$1"));
-  auto result = driver.execute(kUnfinished, {instance_id, limit});
+  auto result = driver.execute(kUnfinished, {instance_id.str(), limit});
   if (!result) return std::unexpected(std::move(result.error()));
   std::vector<UnfinishedTurn> turns;
   for (const SqlRow& row : result->rows) {
     const auto index = whole_in(row.at(2));
     if (!index) continue;
-    turns.push_back({.session_id = text_in(row.at(0)).value_or(""),
-                     .app = text_in(row.at(1)).value_or(""),
+    turns.push_back({.session_id = id_in<SessionId>(row.at(0)),
+                     .app = id_in<AppName>(row.at(1)),
                      .index = *index,
                      .last_event_id = std::max<std::int64_t>(whole_in(row.at(3)).value_or(0), 0),
                      .started_at = time_in(row.at(4)).value_or(TimePoint())});
@@ -75,7 +75,7 @@ Result<std::vector<UnfinishedTurn>> select_unfinished(SqlDriver& driver,
 
 }  // namespace
 
-Async<std::vector<JournalBlock>> JournalRows::page(std::string session_id, std::int64_t after,
+Async<std::vector<JournalBlock>> JournalRows::page(SessionId session_id, std::int64_t after,
                                                    std::size_t bytes_max, Lane lane) const {
   return worker_.call<std::vector<JournalBlock>>(
       std::move(lane), Access::read,

@@ -21,11 +21,11 @@ class SqlDriver;
 
 class JournalRows {
  public:
-  JournalRows(LedgerWorker& worker, std::string self) : worker_(worker), self_(std::move(self)) {}
+  JournalRows(LedgerWorker& worker, InstanceId self) : worker_(worker), self_(std::move(self)) {}
 
   // The session's journal from the block on that holds the first event after `after`: at
   // least one block if there is any, and not much more than `bytes_max`.
-  Async<std::vector<JournalBlock>> page(std::string session_id, std::int64_t after,
+  Async<std::vector<JournalBlock>> page(SessionId session_id, std::int64_t after,
                                         std::size_t bytes_max, Lane lane = {}) const;
 
   // A session whose row is gone stays gone, and nothing is written for it. A write that is
@@ -45,16 +45,16 @@ class JournalRows {
 
  private:
   LedgerWorker& worker_;
-  const std::string self_;
+  const InstanceId self_;
 };
 
 // For the rows of sessions: removes a session's oldest blocks in the caller's transaction, at
 // most `blocks_max`, and takes them off its sum; gives how many.
-Result<std::int64_t> remove_oldest_blocks(SqlDriver& driver, const std::string& session_id,
+Result<std::int64_t> remove_oldest_blocks(SqlDriver& driver, const SessionId& session_id,
                                           std::int64_t blocks_max);
 
 // For writes: the same until the session has no more than `bytes_max`.
-Result<void> keep_journal_within(SqlDriver& driver, const std::string& session_id,
+Result<void> keep_journal_within(SqlDriver& driver, const SessionId& session_id,
                                  std::int64_t bytes_max);
 
 }  // namespace clawdforge

@@ -51,20 +51,20 @@ constexpr std::string_view kSetJournalBytes =
     "UPDATE sessions SET journal_bytes = $2 WHERE session_id = $1";
 
 // Takes what was deleted off the session's count.
-Result<void> note_less(SqlDriver& driver, const std::string& id, const SqlResult& deleted) {
+Result<void> note_less(SqlDriver& driver, const SessionId& id, const SqlResult& deleted) {
   std::int64_t bytes = 0;
   for (const SqlRow& row : deleted.rows) bytes += whole_in(row.at(0)).value_or(0);
-  return without_rows(driver.execute(kLessJournal, {id, bytes}));
+  return without_rows(driver.execute(kLessJournal, {id.str(), bytes}));
 }
 
 // At most `blocks_max` of those before the first young one; gives how many there were.
-Result<std::int64_t> trim_old_of(SqlDriver& driver, const std::string& id, std::int64_t last,
+Result<std::int64_t> trim_old_of(SqlDriver& driver, const SessionId& id, std::int64_t last,
                                  std::int64_t blocks_max) {
-  const auto young = driver.execute(kFirstYoung, {id, last});
+  const auto young = driver.execute(kFirstYoung, {id.str(), last});
   if (!young) return std::unexpected(young.error());
   constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   const SqlValue keep_from = young->rows.empty() ? SqlValue(kNone) : young->rows[0].at(0);
-  const auto trimmed = driver.execute(kTrimSession, {id, keep_from, blocks_max});
+  const auto trimmed = driver.execute(kTrimSession, {id.str(), keep_from, blocks_max});
   if (!trimmed) return std::unexpected(trimmed.error());
   if (auto noted = note_less(driver, id, *trimmed); !noted) {
     return std::unexpected(std::move(noted.error()));
@@ -75,8 +75,8 @@ Result<std::int64_t> trim_old_of(SqlDriver& driver, const std::string& id, std::
 Result<std::int64_t> trim_by_time(SqlDriver& driver, std::int64_t last, std::int64_t blocks_max) {
   const auto old = driver.execute(kOldBlocks, {last, blocks_max});
   if (!old) return std::unexpected(old.error());
-  std::map<std::string, std::int64_t> blocks;  // how many of each session
-  for (const SqlRow& row : old->rows) ++blocks[text_in(row.at(0)).value_or("")];
+  std::map<SessionId, std::int64_t> blocks;  // how many of each session
+  for (const SqlRow& row : old->rows) ++blocks[id_in<SessionId>(row.at(0))];
   std::int64_t count = 0;
   for (const auto& [id, most] : blocks) {
     const auto trimmed = trim_old_of(driver, id, last, most);
@@ -87,18 +87,17 @@ Result<std::int64_t> trim_by_time(SqlDriver& driver, std::int64_t last, std::int
 }
 
 // How much journal a session has; added up where another program has put nonsense.
-Result<std::int64_t> journal_bytes(SqlDriver& driver, const std::string& id,
-                                   const SqlValue& noted) {
+Result<std::int64_t> journal_bytes(SqlDriver& driver, const SessionId& id, const SqlValue& noted) {
   if (const auto bytes = whole_in(noted)) return *bytes;
-  const auto counted = driver.execute(kCountBytes, {id});
+  const auto counted = driver.execute(kCountBytes, {id.str()});
   if (!counted) return std::unexpected(counted.error());
   return whole_in(counted->rows.at(0).at(0)).value_or(0);
 }
 
 // Removes a session's oldest blocks until it has no more than `bytes_max`; how many.
-Result<std::int64_t> trim_session(SqlDriver& driver, const std::string& id, std::int64_t bytes,
+Result<std::int64_t> trim_session(SqlDriver& driver, const SessionId& id, std::int64_t bytes,
                                   std::int64_t bytes_max, std::int64_t blocks_max) {
-  const auto oldest = driver.execute(kOldestBlocks, {id, blocks_max});
+  const auto oldest = driver.execute(kOldestBlocks, {id.str(), blocks_max});
   if (!oldest) return std::unexpected(oldest.error());
   std::int64_t count = 0;
   for (const SqlRow& row : oldest->rows) {
@@ -106,13 +105,13 @@ Result<std::int64_t> trim_session(SqlDriver& driver, const std::string& id, std:
     bytes -= std::max<std::int64_t>(whole_in(row.at(1)).value_or(0), 0);
     ++count;
   }
-  const auto deleted = driver.execute(kDeleteOldest, {id, count});
+  const auto deleted = driver.execute(kDeleteOldest, {id.str(), count});
   if (!deleted) return std::unexpected(deleted.error());
   // With no block left there are no bytes, whatever was counted.
   const bool is_empty =
       count == static_cast<std::int64_t>(oldest->rows.size()) && count < blocks_max;
   const auto noted =
-      driver.execute(kSetJournalBytes, {id, is_empty ? 0 : std::max<std::int64_t>(bytes, 0)});
+      driver.execute(kSetJournalBytes, {id.str(), is_empty ? 0 : std::max<std::int64_t>(bytes, 0)});
   if (!noted) return std::unexpected(noted.error());
   return count;
 }
@@ -126,7 +125,7 @@ Result<std::int64_t> trim_largest(SqlDriver& driver, std::int64_t bytes_max,
   std::int64_t count = 0;
   for (const SqlRow& row : large->rows) {
     if (count >= blocks_max) break;
-    const std::string id = text_in(row.at(0)).value_or("");
+    const auto id = id_in<SessionId>(row.at(0));
     const auto bytes = journal_bytes(driver, id, row.at(1));
     if (!bytes) return std::unexpected(bytes.error());
     const auto trimmed = trim_session(driver, id, *bytes, bytes_max, blocks_max - count);
@@ -138,9 +137,9 @@ Result<std::int64_t> trim_largest(SqlDriver& driver, std::int64_t bytes_max,
 
 }  // namespace
 
-Result<std::int64_t> remove_oldest_blocks(SqlDriver& driver, const std::string& session_id,
+Result<std::int64_t> remove_oldest_blocks(SqlDriver& driver, const SessionId& session_id,
                                           std::int64_t blocks_max) {
-  const auto deleted = driver.execute(kDeleteOldest, {session_id, blocks_max});
+  const auto deleted = driver.execute(kDeleteOldest, {session_id.str(), blocks_max});
   if (!deleted) return std::unexpected(deleted.error());
   if (auto noted = note_less(driver, session_id, *deleted); !noted) {
     return std::unexpected(std::move(noted.error()));
@@ -148,9 +147,9 @@ Result<std::int64_t> remove_oldest_blocks(SqlDriver& driver, const std::string& 
   return static_cast<std::int64_t>(deleted->rows.size());
 }
 
-Result<void> keep_journal_within(SqlDriver& driver, const std::string& session_id,
+Result<void> keep_journal_within(SqlDriver& driver, const SessionId& session_id,
                                  std::int64_t bytes_max) {
-  const auto noted = driver.execute(kJournalBytes, {session_id});
+  const auto noted = driver.execute(kJournalBytes, {session_id.str()});
   if (!noted) return std::unexpected(noted.error());
   if (noted->rows.empty()) return {};
   const auto bytes = journal_bytes(driver, session_id, noted->rows[0].at(0));

@@ -46,11 +46,11 @@ constexpr std::string_view kMayWrite =
 
 // A block with the row that it becomes. The lines may be large, so the row shares them.
 struct BlockRow {
-  BlockRow(const std::string& session_id, const JournalBlock& block, SharedText lines)
+  BlockRow(const SessionId& session_id, const JournalBlock& block, SharedText lines)
       : first_event_id(block.first_event_id),
         last_event_id(block.last_event_id),
         bytes(static_cast<std::int64_t>(block.lines.size())) {
-    params = {session_id,       block.first_event_id,   block.last_event_id,
+    params = {session_id.str(), block.first_event_id,   block.last_event_id,
               block.turn_index, unix_seconds(block.at), bytes};
     params.emplace_back(std::move(lines));
   }
@@ -99,18 +99,17 @@ struct Progress {
       cost_usd = cost_usd.value_or(0) + *end.cost_usd;
     }
   }
-  SqlRow params(const std::string& session_id) const {
-    SqlRow row = {session_id, turn_count, last_event_id, sql_value(last_turn_at), bytes};
+  SqlRow params(const SessionId& session_id) const {
+    SqlRow row = {session_id.str(), turn_count, last_event_id, sql_value(last_turn_at), bytes};
     append_usage(row, usage);
     row.push_back(sql_value(cost_usd));
     return row;
   }
 };
 
-SqlRow row_of(const std::string& session_id, const TurnSettled& end) {
-  SqlRow row = {
-      session_id,         end.index, end.state, unix_seconds(end.at), sql_value(end.stop_reason),
-      sql_value(end.code)};
+SqlRow row_of(const SessionId& session_id, const TurnSettled& end) {
+  SqlRow row = {session_id.str(),           end.index,          end.state, unix_seconds(end.at),
+                sql_value(end.stop_reason), sql_value(end.code)};
   append_usage(row, end.usage);
   row.push_back(sql_value(end.cost_usd));
   row.push_back(sql_value(end.error));
@@ -122,12 +121,12 @@ constexpr std::string_view kWhoseTurn =
     "SELECT app_name, agent, model FROM sessions WHERE session_id = $1";
 
 // In the usage, with the change that ends the turn's row, so never twice.
-Result<void> count_turn(SqlDriver& driver, const std::string& session_id, const TurnSettled& end) {
-  const auto session = driver.execute(kWhoseTurn, {session_id});
+Result<void> count_turn(SqlDriver& driver, const SessionId& session_id, const TurnSettled& end) {
+  const auto session = driver.execute(kWhoseTurn, {session_id.str()});
   if (!session) return std::unexpected(session.error());
   if (session->rows.empty()) return {};
   const SqlRow& row = session->rows.front();
-  return count_ask(driver, {.app = text_in(row.at(0)).value_or(""),
+  return count_ask(driver, {.app = id_in<AppName>(row.at(0)),
                             .agent = text_in(row.at(1)).value_or(""),
                             .model = text_in(row.at(2)).value_or(""),
                             .kind = AskKind::turn,
@@ -143,7 +142,7 @@ Result<void> count_turn(SqlDriver& driver, const std::string& session_id, const 
 struct PreparedWrite {
   std::shared_ptr<const SessionWrite> write;
   std::vector<BlockRow> blocks;
-  std::string self;
+  InstanceId self;
 
   Progress progress() const {
     Progress all;
@@ -162,8 +161,9 @@ Result<Progress> add_rows(SqlDriver& driver, const PreparedWrite& prepared) {
   const SessionWrite& write = *prepared.write;
   Progress progress;
   for (const TurnStart& start : write.starts) {
-    const auto added = changed_by(driver.execute(
-        kStartTurn, {write.session_id, start.index, unix_seconds(start.at), prepared.self}));
+    const auto added =
+        changed_by(driver.execute(kStartTurn, {write.session_id.str(), start.index,
+                                               unix_seconds(start.at), prepared.self.str()}));
     if (!added) return std::unexpected(added.error());
     progress.add(start, *added > 0);
   }
@@ -199,7 +199,7 @@ Result<bool> advance(SqlDriver& driver, const PreparedWrite& prepared) {
   if (prepared.blocks.empty()) return false;
   SqlRow params = prepared.progress().params(prepared.write->session_id);
   params.emplace_back(prepared.blocks.front().first_event_id - 1);
-  params.emplace_back(prepared.self);
+  params.emplace_back(prepared.self.str());
   const auto changed = changed_by(driver.execute(kAdvance, params));
   if (!changed) return std::unexpected(changed.error());
   return *changed > 0;
@@ -210,8 +210,8 @@ Result<bool> advance(SqlDriver& driver, const PreparedWrite& prepared) {
 Result<void> write_what_is_new(SqlDriver& driver, const PreparedWrite& prepared) {
   static const std::string kMay = fmt::format(kMayWrite, may_be_written_by("sessions", "$2"));
   static const std::string kNote = fmt::format(kNoteProgress, "");
-  const std::string& id = prepared.write->session_id;
-  const auto may = driver.execute(kMay, {id, prepared.self});
+  const SessionId& id = prepared.write->session_id;
+  const auto may = driver.execute(kMay, {id.str(), prepared.self.str()});
   if (!may) return std::unexpected(may.error());
   if (may->rows.empty()) return {};
   if (whole_in(may->rows[0].at(0)) != 1) {

@@ -43,36 +43,36 @@ constexpr std::string_view kDropLoneTurns =
     "DELETE FROM turns WHERE NOT EXISTS "
     "(SELECT 1 FROM sessions WHERE sessions.session_id = turns.session_id)";
 
-Result<bool> delete_step(SqlDriver& driver, const std::string& id, const AuditEvent& event,
+Result<bool> delete_step(SqlDriver& driver, const SessionId& id, const AuditEvent& event,
                          std::int64_t blocks_max) {
-  const auto open = driver.execute(kIsStillOpen, {id});
+  const auto open = driver.execute(kIsStillOpen, {id.str()});
   if (!open) return std::unexpected(open.error());
   if (!open->rows.empty()) return false;
   const auto blocks = remove_oldest_blocks(driver, id, blocks_max);
   if (!blocks) return std::unexpected(blocks.error());
   if (*blocks >= blocks_max) return false;
-  const auto turns = driver.execute(kDeleteTurns, {id});
+  const auto turns = driver.execute(kDeleteTurns, {id.str()});
   if (!turns) return std::unexpected(turns.error());
-  const auto row = driver.execute(kDeleteClosed, {id});
+  const auto row = driver.execute(kDeleteClosed, {id.str()});
   if (!row) return std::unexpected(row.error());
   if (row->rows.empty()) return true;
-  auto audited = add_audit(driver, id, text_in(row->rows[0].at(0)).value_or(""), event);
+  auto audited = add_audit(driver, id, id_in<AppName>(row->rows[0].at(0)), event);
   if (!audited) return std::unexpected(std::move(audited.error()));
   return true;
 }
 
-Result<std::int64_t> adopt_all(SqlDriver& driver, const std::string& instance_id) {
+Result<std::int64_t> adopt_all(SqlDriver& driver, const InstanceId& instance_id) {
   static const std::string kEnded = owner_has_ended("sessions");
   static const std::string kEmpty = fmt::format(kDropUnansweredJournal, kEnded);
   static const std::string kDrop = fmt::format(kDropUnanswered, kEnded);
   static const std::string kAdopt = fmt::format(kAdoptOpen, kEnded);
   static const std::string kForget = fmt::format(kForgetProcesses, kEnded);
-  const auto emptied = driver.execute(kEmpty, {instance_id});
+  const auto emptied = driver.execute(kEmpty, {instance_id.str()});
   if (!emptied) return std::unexpected(emptied.error());
-  const auto dropped = driver.execute(kDrop, {instance_id});
+  const auto dropped = driver.execute(kDrop, {instance_id.str()});
   if (!dropped) return std::unexpected(dropped.error());
   for (const std::string& statement : {kAdopt, kForget}) {
-    const auto done = driver.execute(statement, {instance_id});
+    const auto done = driver.execute(statement, {instance_id.str()});
     if (!done) return std::unexpected(done.error());
   }
   const auto tidied = driver.execute(kDropLoneTurns);
@@ -82,7 +82,7 @@ Result<std::int64_t> adopt_all(SqlDriver& driver, const std::string& instance_id
 
 }  // namespace
 
-Async<bool> SessionRows::remove_closed(std::string id, AuditEvent event, std::int64_t blocks_max) {
+Async<bool> SessionRows::remove_closed(SessionId id, AuditEvent event, std::int64_t blocks_max) {
   return worker_.call<bool>(
       Lane(), Access::write,
       [id = std::move(id), event = std::move(event), blocks_max](SqlDriver& driver) {
@@ -94,7 +94,7 @@ Async<std::vector<ProcessMark>> SessionRows::left_processes(std::int64_t limit) 
   return worker_.call<std::vector<ProcessMark>>(
       Lane(), Access::read, [self = self_, limit](SqlDriver& driver) {
         static const std::string kLeft = fmt::format(kLeftOfSessions, owner_has_ended("sessions"));
-        return marks_in(driver.execute(kLeft, {self, limit}));
+        return marks_in(driver.execute(kLeft, {self.str(), limit}));
       });
 }
 

@@ -40,7 +40,7 @@ Result<SqlResult> select_sessions(SqlDriver& driver, const SessionFilter& filter
       fmt::format(fmt::runtime(kPageOfOpen), kSessionShortColumns, kOfApp);
   SqlRow params = page_params(filter.audit, place);
   if (!filter.audit.app) return driver.execute(filter.includes_closed ? kAll : kOpen, params);
-  params.emplace_back(*filter.audit.app);
+  params.emplace_back(filter.audit.app->str());
   return driver.execute(filter.includes_closed ? kAllOfApp : kOpenOfApp, params);
 }
 
@@ -70,21 +70,20 @@ Result<std::vector<Session>> select_idle(SqlDriver& driver, std::int64_t last, s
   return sessions;
 }
 
-Result<std::vector<std::string>> ids_of(Result<SqlResult> result) {
+Result<std::vector<SessionId>> ids_of(Result<SqlResult> result) {
   if (!result) return std::unexpected(std::move(result.error()));
-  std::vector<std::string> ids;
+  std::vector<SessionId> ids;
   ids.reserve(result->rows.size());
   for (const SqlRow& row : result->rows) {
-    if (auto id = text_in(row.at(0))) ids.push_back(std::move(*id));
+    if (auto id = text_in(row.at(0))) ids.emplace_back(std::move(*id));
   }
   return ids;
 }
 
-Result<std::vector<std::string>> select_open(SqlDriver& driver,
-                                             const std::vector<std::string>& ids) {
-  std::vector<std::string> open;
-  for (const std::string& id : ids) {
-    const auto found = driver.execute(kIsOpenSession, {id});
+Result<std::vector<SessionId>> select_open(SqlDriver& driver, const std::vector<SessionId>& ids) {
+  std::vector<SessionId> open;
+  for (const SessionId& id : ids) {
+    const auto found = driver.execute(kIsOpenSession, {id.str()});
     if (!found) return std::unexpected(found.error());
     if (!found->rows.empty()) open.push_back(id);
   }
@@ -112,8 +111,8 @@ Async<std::int64_t> SessionRows::count_open() const {
                                     });
 }
 
-Async<std::vector<std::string>> SessionRows::open_among(std::vector<std::string> ids) const {
-  return worker_.call<std::vector<std::string>>(
+Async<std::vector<SessionId>> SessionRows::open_among(std::vector<SessionId> ids) const {
+  return worker_.call<std::vector<SessionId>>(
       Lane(), Access::read,
       [ids = std::move(ids)](SqlDriver& driver) { return select_open(driver, ids); });
 }
@@ -124,15 +123,15 @@ Async<std::vector<Session>> SessionRows::idle(TimePoint last, std::int64_t limit
   });
 }
 
-Async<std::vector<std::string>> SessionRows::closed(TimePoint last, std::int64_t limit) const {
-  return worker_.call<std::vector<std::string>>(
+Async<std::vector<SessionId>> SessionRows::closed(TimePoint last, std::int64_t limit) const {
+  return worker_.call<std::vector<SessionId>>(
       Lane(), Access::read, [last, limit](SqlDriver& driver) {
         return ids_of(driver.execute(kClosedSessions, {unix_seconds(last), limit}));
       });
 }
 
-Async<std::vector<std::string>> SessionRows::all_ids() const {
-  return worker_.call<std::vector<std::string>>(Lane(), Access::read, [](SqlDriver& driver) {
+Async<std::vector<SessionId>> SessionRows::all_ids() const {
+  return worker_.call<std::vector<SessionId>>(Lane(), Access::read, [](SqlDriver& driver) {
     return ids_of(driver.execute(kAllSessionIds));
   });
 }

@@ -42,8 +42,8 @@ std::int64_t count_at(const SqlRow& row, SessionColumn column) {
 
 Session session_from(const SqlRow& row) {
   Session session;
-  session.id = text_at(row, kSessionAtSessionId);
-  session.app = text_at(row, kSessionAtAppName);
+  session.id = id_in<SessionId>(row.at(kSessionAtSessionId));
+  session.app = id_in<AppName>(row.at(kSessionAtAppName));
   session.agent = text_at(row, kSessionAtAgent);
   session.meta = json_object_in(row.at(kSessionAtMeta)).value_or("{}");
   session.created_at = time_in(row.at(kSessionAtCreatedAt)).value_or(TimePoint());
@@ -66,9 +66,9 @@ Session session_from(const SqlRow& row) {
   return session;
 }
 
-SqlRow row_of(const Session& session, const std::string& instance_id) {
-  return {session.id,
-          session.app,
+SqlRow row_of(const Session& session, const InstanceId& instance_id) {
+  return {session.id.str(),
+          session.app.str(),
           session.agent,
           session.meta,
           unix_seconds(session.created_at),
@@ -77,7 +77,7 @@ SqlRow row_of(const Session& session, const std::string& instance_id) {
           text_or_null(session.effort),
           text_or_null(session.mcp_servers),
           std::string(name_of(session.permission_mode)),
-          instance_id};
+          instance_id.str()};
 }
 
 }  // namespace clawdforge

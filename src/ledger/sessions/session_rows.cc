@@ -47,7 +47,7 @@ constexpr std::chrono::seconds kFullRetryAfter{5};
 enum class Admission { granted, pool_full, app_full };
 
 Result<Admission> insert_session(SqlDriver& driver, const Session& session,
-                                 const SessionLimits& limits, const std::string& instance_id) {
+                                 const SessionLimits& limits, const InstanceId& instance_id) {
   const auto count_in = [](const SqlResult& result) {
     return whole_in(result.rows.at(0).at(0)).value_or(0);
   };
@@ -56,13 +56,13 @@ Result<Admission> insert_session(SqlDriver& driver, const Session& session,
     return std::unexpected(std::move(locked.error()));
   }
   if (limits.open_max_per_app || limits.open_share_max) {
-    const auto own = driver.execute(kCountOpenOfApp, {session.id, session.app});
+    const auto own = driver.execute(kCountOpenOfApp, {session.id.str(), session.app.str()});
     if (!own) return std::unexpected(own.error());
     const std::int64_t count = count_in(*own);
     if (limits.open_max_per_app && count >= *limits.open_max_per_app) return Admission::app_full;
     if (limits.open_share_max && count >= *limits.open_share_max) return Admission::pool_full;
   }
-  const auto all = driver.execute(kCountOpen, {session.id});
+  const auto all = driver.execute(kCountOpen, {session.id.str()});
   if (!all) return std::unexpected(all.error());
   if (count_in(*all) >= limits.open_max) return Admission::pool_full;
   const auto added = driver.execute(kAddSession, row_of(session, instance_id));
@@ -84,45 +84,45 @@ Result<void> answer_of(Admission admission) {
 struct AgentNote {
   std::string agent_session_id;
   ProcessMark process;
-  std::string instance_id;
+  InstanceId instance_id;
   std::optional<AuditEvent> created;
 };
 
 // False: there is no open session of this id, or another gateway has it.
-Result<bool> update_agent(SqlDriver& driver, const std::string& id, const AgentNote& agent) {
+Result<bool> update_agent(SqlDriver& driver, const SessionId& id, const AgentNote& agent) {
   static const std::string kNote = fmt::format(kNoteAgent, may_be_written_by("sessions", "$6"));
-  const auto noted =
-      driver.execute(kNote, {id, agent.agent_session_id, agent.process.pid,
-                             agent.process.start_time, agent.process.boot_id, agent.instance_id});
+  const auto noted = driver.execute(
+      kNote, {id.str(), agent.agent_session_id, agent.process.pid, agent.process.start_time,
+              agent.process.boot_id, agent.instance_id.str()});
   if (!noted) return std::unexpected(noted.error());
   if (noted->rows.empty()) return false;
   if (!agent.created) return true;
-  const std::string app = text_in(noted->rows[0].at(0)).value_or("");
+  const auto app = id_in<AppName>(noted->rows[0].at(0));
   auto written = add_audit(driver, id, app, *agent.created);
   if (!written) return std::unexpected(std::move(written.error()));
   return true;
 }
 
-Result<bool> update_closed(SqlDriver& driver, const std::string& id, const std::string& reason,
+Result<bool> update_closed(SqlDriver& driver, const SessionId& id, const std::string& reason,
                            const AuditEvent& event, std::optional<std::int64_t> idle_since) {
-  SqlRow params = {id, unix_seconds(event.at), reason};
+  SqlRow params = {id.str(), unix_seconds(event.at), reason};
   if (idle_since) params.emplace_back(*idle_since);
   const auto closed = driver.execute(idle_since ? kCloseIdle : kClose, params);
   if (!closed) return std::unexpected(closed.error());
   if (closed->rows.empty()) return false;
-  const std::string app = text_in(closed->rows[0].at(0)).value_or("");
+  const auto app = id_in<AppName>(closed->rows[0].at(0));
   auto written = add_audit(driver, id, app, event);
   if (!written) return std::unexpected(std::move(written.error()));
   return true;
 }
 
-Result<std::optional<Session>> select_session(SqlDriver& driver, const std::string& id,
+Result<std::optional<Session>> select_session(SqlDriver& driver, const SessionId& id,
                                               bool is_whole) {
   static const std::string kFind =
       fmt::format("SELECT {} FROM sessions WHERE session_id = $1", kSessionShortColumns);
   static const std::string kLoad =
       fmt::format("SELECT {} FROM sessions WHERE session_id = $1", kSessionColumns);
-  auto result = driver.execute(is_whole ? kLoad : kFind, {id});
+  auto result = driver.execute(is_whole ? kLoad : kFind, {id.str()});
   if (!result) return std::unexpected(std::move(result.error()));
   if (result->rows.empty()) return std::nullopt;
   return session_from(result->rows.front());
@@ -130,15 +130,15 @@ Result<std::optional<Session>> select_session(SqlDriver& driver, const std::stri
 
 }  // namespace
 
-Async<Session> SessionRows::find(std::string id, Lane lane) const {
+Async<Session> SessionRows::find(SessionId id, Lane lane) const {
   return read(std::move(id), false, std::move(lane));
 }
 
-Async<Session> SessionRows::load(std::string id, Lane lane) const {
+Async<Session> SessionRows::load(SessionId id, Lane lane) const {
   return read(std::move(id), true, std::move(lane));
 }
 
-Async<Session> SessionRows::read(std::string id, bool is_whole, Lane lane) const {
+Async<Session> SessionRows::read(SessionId id, bool is_whole, Lane lane) const {
   auto found = co_await worker_.call<std::optional<Session>>(
       std::move(lane), Access::read, [id = std::move(id), is_whole](SqlDriver& driver) {
         return select_session(driver, id, is_whole);
@@ -160,9 +160,8 @@ Async<void> SessionRows::add(Session session, SessionLimits limits) {
   co_return answer_of(*added);
 }
 
-Async<void> SessionRows::note_agent(std::string id, std::string agent_session_id,
-                                    ProcessMark process, std::optional<AuditEvent> created,
-                                    Lane lane) {
+Async<void> SessionRows::note_agent(SessionId id, std::string agent_session_id, ProcessMark process,
+                                    std::optional<AuditEvent> created, Lane lane) {
   AgentNote agent{std::move(agent_session_id), std::move(process), self_, std::move(created)};
   auto noted = co_await worker_.call<bool>(
       std::move(lane), Access::write,
@@ -174,27 +173,27 @@ Async<void> SessionRows::note_agent(std::string id, std::string agent_session_id
   co_return Result<void>();
 }
 
-Async<void> SessionRows::forget_process(std::string id, Lane lane) {
+Async<void> SessionRows::forget_process(SessionId id, Lane lane) {
   return worker_.call<void>(std::move(lane), Access::write,
                             [id = std::move(id), self = self_](SqlDriver& driver) {
                               static const std::string kForget =
                                   fmt::format(kForgetProcess, may_be_written_by("sessions", "$2"));
-                              return without_rows(driver.execute(kForget, {id, self}));
+                              return without_rows(driver.execute(kForget, {id.str(), self.str()}));
                             });
 }
 
-Async<void> SessionRows::drop(std::string id, Lane lane) {
+Async<void> SessionRows::drop(SessionId id, Lane lane) {
   return worker_.call<void>(
       std::move(lane), Access::write, [id = std::move(id)](SqlDriver& driver) -> Result<void> {
         for (const std::string_view statement : {kDropJournal, kDropTurns, kDropSession}) {
-          auto dropped = driver.execute(statement, {id});
+          auto dropped = driver.execute(statement, {id.str()});
           if (!dropped) return std::unexpected(std::move(dropped.error()));
         }
         return {};
       });
 }
 
-Async<bool> SessionRows::close(std::string id, std::string reason, AuditEvent event,
+Async<bool> SessionRows::close(SessionId id, std::string reason, AuditEvent event,
                                std::optional<TimePoint> idle_since, Lane lane) {
   return worker_.call<bool>(
       std::move(lane), Access::write,

@@ -18,23 +18,23 @@ class LedgerWorker;
 
 class SessionRows {
  public:
-  SessionRows(LedgerWorker& worker, std::string self) : worker_(worker), self_(std::move(self)) {}
+  SessionRows(LedgerWorker& worker, InstanceId self) : worker_(worker), self_(std::move(self)) {}
 
   // Errc::not_found "session_not_found". Without `system` and `mcp_servers`, which may be
   // large and only its agent needs: this is on the path of every turn.
-  Async<Session> find(std::string id, Lane lane = {}) const;
+  Async<Session> find(SessionId id, Lane lane = {}) const;
   // The same with all of it.
-  Async<Session> load(std::string id, Lane lane = {}) const;
+  Async<Session> load(SessionId id, Lane lane = {}) const;
   // Errc::invalid "validation_failed" for a cursor that no page has given.
   Async<SessionPage> page(SessionFilter filter, Lane lane = {}) const;
   Async<std::int64_t> count_open() const;
   // Those of `ids` that are open.
-  Async<std::vector<std::string>> open_among(std::vector<std::string> ids) const;
+  Async<std::vector<SessionId>> open_among(std::vector<SessionId> ids) const;
   // Open sessions whose last turn, or creation, is at or before `last`, the oldest first.
   Async<std::vector<Session>> idle(TimePoint last, std::int64_t limit) const;
   // Ids of sessions closed at or before `last`, the oldest first.
-  Async<std::vector<std::string>> closed(TimePoint last, std::int64_t limit) const;
-  Async<std::vector<std::string>> all_ids() const;
+  Async<std::vector<SessionId>> closed(TimePoint last, std::int64_t limit) const;
+  Async<std::vector<SessionId>> all_ids() const;
 
   // An open session without an agent yet; to add the same one again changes nothing.
   // Errc::unavailable "pool_full",
@@ -43,19 +43,19 @@ class SessionRows {
   // Its agent runs: what to load it by later, and the process. `created` comes with the
   // first start and goes into the audit. The session is this gateway's from now on.
   // Errc::gone "session_closed" when the row is closed, gone, or another living gateway's.
-  Async<void> note_agent(std::string id, std::string agent_session_id, ProcessMark process,
+  Async<void> note_agent(SessionId id, std::string agent_session_id, ProcessMark process,
                          std::optional<AuditEvent> created, Lane lane = {});
   // Its agent does not run any more. A session of another living gateway stays as it is.
-  Async<void> forget_process(std::string id, Lane lane = {});
+  Async<void> forget_process(SessionId id, Lane lane = {});
   // Removes a session whose agent did not start. Nothing of it is left.
-  Async<void> drop(std::string id, Lane lane = {});
+  Async<void> drop(SessionId id, Lane lane = {});
   // Closes it if it is open and, with `idle_since`, if nothing has happened in it after
   // that. Says whether it did. `event` goes into the audit if so.
-  Async<bool> close(std::string id, std::string reason, AuditEvent event,
+  Async<bool> close(SessionId id, std::string reason, AuditEvent event,
                     std::optional<TimePoint> idle_since, Lane lane = {});
   // Deletes a closed session's journal, at most `blocks_max` rows of it, and with the last
   // of them its turns and its row; `event` goes into the audit then. Says whether all is gone.
-  Async<bool> remove_closed(std::string id, AuditEvent event, std::int64_t blocks_max);
+  Async<bool> remove_closed(SessionId id, AuditEvent event, std::int64_t blocks_max);
 
   // At start, of lives that have ended: the processes of sessions, the oldest first and at
   // most `limit`.
@@ -65,10 +65,10 @@ class SessionRows {
   Async<std::int64_t> adopt_left();
 
  private:
-  Async<Session> read(std::string id, bool is_whole, Lane lane) const;
+  Async<Session> read(SessionId id, bool is_whole, Lane lane) const;
 
   LedgerWorker& worker_;
-  const std::string self_;
+  const InstanceId self_;
 };
 
 }  // namespace clawdforge

@@ -131,8 +131,8 @@ TEST(SqliteStart, RefusesPlacesThatAreNoFile) {
 TEST(SqliteStart, RefusesOtherKindsOfDatabase) {
   LedgerHouse house;
   for (const char* url : {"postgresql://db/x", "postgres://db/x", "mysql:x", "", "l.db"}) {
-    const auto opened =
-        open_ledger(house.io.get_executor(), url, "i1", house.log, house.metrics, LedgerOptions{});
+    const auto opened = open_ledger(house.io.get_executor(), url, InstanceId("i1"), house.log,
+                                    house.metrics, LedgerOptions{});
     ASSERT_FALSE(opened) << url;
     EXPECT_EQ(opened.error().kind, Errc::invalid) << url;
   }
@@ -380,7 +380,7 @@ TEST(SqliteNeighbours, ReadTheRowsAsTheContractHasThem) {
       "INSERT INTO sessions (session_id, app_name, agent, created_at, closed_at, close_reason) "
       "VALUES ('s1', 'a', 'demo', 1, NULL, NULL), ('s2', 'a', 'demo', 2, 9, 'asked'), "
       "('s3', 'b', 'demo', 3, NULL, NULL)");
-  ASSERT_TRUE(house.await(house.ledger->apps.remove("a", at_second(20))));
+  ASSERT_TRUE(house.await(house.ledger->apps.remove(AppName("a"), at_second(20))));
   EXPECT_EQ(other.ask("SELECT session_id, closed_at, close_reason FROM sessions ORDER BY 1"),
             "s1|20|token_revoked\ns2|9|asked\ns3|NULL|NULL");
   EXPECT_EQ(other.ask("SELECT session_id, app_name, event, at, meta FROM session_events"),
@@ -452,7 +452,8 @@ TEST(SqliteCommits, WhatWasAnsweredIsThereAfterAKill) {
   LedgerHouse house;
   ASSERT_TRUE(house.open(dir.file("l.db")));
   std::set<std::string> kept;
-  for (const App& app : house.await(house.ledger->apps.list()).value().apps) kept.insert(app.name);
+  for (const App& app : house.await(house.ledger->apps.list()).value().apps)
+    kept.insert(app.name.str());
   std::istringstream lines(answered);
   for (std::string name; std::getline(lines, name);) EXPECT_TRUE(kept.contains(name)) << name;
 }
@@ -490,20 +491,20 @@ TEST(SqliteRuns, TheProcessMarkIsThereWhileTheRunLives) {
   ASSERT_TRUE(house.open(dir.file("l.db")));
   OtherProgram other(dir.file("l.db"));
   for (const char* id : {"settled", "cut-off"}) {
-    ASSERT_TRUE(house.await(house.ledger->runs.add({.id = id,
-                                                    .app = "a",
+    ASSERT_TRUE(house.await(house.ledger->runs.add({.id = RunId(id),
+                                                    .app = AppName("a"),
                                                     .agent = "demo",
                                                     .model = "m",
                                                     .prompt_bytes = 5,
                                                     .started_at = at_second(100),
-                                                    .instance_id = "old"},
+                                                    .instance_id = InstanceId("old")},
                                                    {4711, 99, "boot"})));
   }
   const std::string marks =
       "SELECT run_id, state, process_pid, process_start, process_boot_id FROM runs ORDER BY 1";
   EXPECT_EQ(other.ask(marks), "cut-off|running|4711|99|boot\nsettled|running|4711|99|boot");
   RunEnd end;
-  end.run_id = "settled";
+  end.run_id = RunId("settled");
   end.state = "succeeded";
   ASSERT_TRUE(house.await(house.ledger->runs.settle(end)));
   EXPECT_EQ(house.await(house.as("new").runs.interrupt_left(at_second(200))), 1);

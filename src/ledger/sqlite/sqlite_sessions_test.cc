@@ -23,16 +23,16 @@ class SqliteSessions : public ::testing::Test {
   RowsOfAnother as(const std::string& instance_id) { return house_.as(instance_id); }
   void add(const std::string& id, const std::string& instance_id = "i1") {
     Session session;
-    session.id = id;
-    session.app = "a";
+    session.id = SessionId(id);
+    session.app = AppName("a");
     session.agent = "demo";
     session.created_at = at_moment(100);
     ASSERT_TRUE(await(as(instance_id).sessions.add(session, {1'000, {}})));
   }
   static SessionWrite turn(const std::string& id, std::int64_t index, std::int64_t second) {
     SessionWrite write;
-    write.session_id = id;
-    write.app = "a";
+    write.session_id = SessionId(id);
+    write.app = AppName("a");
     write.starts = {{index, at_moment(second)}};
     write.blocks = {{index * 10, index * 10 + 1, index, at_moment(second), "{\"id\":1}\n{}\n"}};
     write.ends = {
@@ -48,8 +48,8 @@ class SqliteSessions : public ::testing::Test {
 
 TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
   Session session;
-  session.id = "s1";
-  session.app = "a";
+  session.id = SessionId("s1");
+  session.app = AppName("a");
   session.agent = "demo";
   session.meta = "{\"k\":1}";
   session.created_at = at_moment(100);
@@ -62,17 +62,18 @@ TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
   EXPECT_EQ(other_->ask(row),
             "s1|a|demo|NULL|{\"k\":1}|100|NULL|NULL|NULL|0|i1|NULL|be brief|approve_reads|NULL|"
             "NULL|NULL|NULL");
-  ASSERT_TRUE(await(as("i2").sessions.note_agent("s1", "agent-1", {4711, 99, "boot"},
+  ASSERT_TRUE(await(as("i2").sessions.note_agent(SessionId("s1"), "agent-1", {4711, 99, "boot"},
                                                  AuditEvent{"create", at_moment(101), "{}"})));
   const std::string mark =
       "SELECT instance_id, agent_session_id, process_pid, process_start, process_boot_id "
       "FROM sessions";
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|4711|99|boot");
-  ASSERT_TRUE(await(ledger().sessions.forget_process("s1")));
+  ASSERT_TRUE(await(ledger().sessions.forget_process(SessionId("s1"))));
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|NULL|NULL|NULL");
-  ASSERT_TRUE(await(as("i2").sessions.note_agent("s1", "agent-1", {4711, 99, "boot"}, {})));
-  ASSERT_TRUE(await(
-      ledger().sessions.close("s1", "asked", {"close", at_moment(200), "{\"by\":\"app\"}"}, {})));
+  ASSERT_TRUE(
+      await(as("i2").sessions.note_agent(SessionId("s1"), "agent-1", {4711, 99, "boot"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.close(SessionId("s1"), "asked",
+                                            {"close", at_moment(200), "{\"by\":\"app\"}"}, {})));
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|4711|99|boot") << "until the process is gone";
   EXPECT_EQ(other_->ask("SELECT closed_at, close_reason FROM sessions"), "200|asked");
   EXPECT_EQ(other_->ask("SELECT session_id, app_name, event, at, meta FROM session_events"),
@@ -98,31 +99,35 @@ TEST_F(SqliteSessions, TurnsAndJournalAreRowsToo) {
 TEST_F(SqliteSessions, WhatAnotherProgramClosesRemovesOrDatesBackIsSeenSo) {
   for (const char* id : {"closed", "removed", "dated-back", "opened"}) add(id);
   ASSERT_TRUE(await(ledger().journal.write(turn("dated-back", 1, 500))));
-  ASSERT_TRUE(await(ledger().sessions.close("opened", "asked", {"close", at_moment(1), "{}"}, {})));
+  ASSERT_TRUE(await(
+      ledger().sessions.close(SessionId("opened"), "asked", {"close", at_moment(1), "{}"}, {})));
   other_->run("UPDATE sessions SET closed_at = 300 WHERE session_id = 'closed'");
   other_->run("DELETE FROM sessions WHERE session_id = 'removed'");
   other_->run("UPDATE sessions SET last_turn_at = 7 WHERE session_id = 'dated-back'");
   other_->run("UPDATE sessions SET closed_at = NULL WHERE session_id = 'opened'");
   using Ids = std::vector<std::string>;
-  EXPECT_EQ(await(ledger().sessions.find("closed")).value().closed_at, at_moment(300));
-  EXPECT_EQ(await(ledger().sessions.find("removed")).error().code, "session_not_found");
+  EXPECT_EQ(await(ledger().sessions.find(SessionId("closed"))).value().closed_at, at_moment(300));
+  EXPECT_EQ(await(ledger().sessions.find(SessionId("removed"))).error().code, "session_not_found");
   EXPECT_EQ(
-      await(ledger().sessions.open_among({"closed", "removed", "dated-back", "opened"})).value(),
+      texts_of(await(ledger().sessions.open_among({SessionId("closed"), SessionId("removed"),
+                                                   SessionId("dated-back"), SessionId("opened")}))
+                   .value()),
       (Ids{"dated-back", "opened"}));
-  EXPECT_EQ(await(ledger().sessions.closed(at_moment(300), 9)).value(), Ids{"closed"});
+  EXPECT_EQ(texts_of(await(ledger().sessions.closed(at_moment(300), 9)).value()), Ids{"closed"});
   const auto idle = await(ledger().sessions.idle(at_moment(50), 9)).value();
   ASSERT_EQ(idle.size(), 1u);
   EXPECT_EQ(idle[0].id, "dated-back");
-  EXPECT_EQ(await(ledger().sessions.note_agent("closed", "x", {}, {})).error().code,
+  EXPECT_EQ(await(ledger().sessions.note_agent(SessionId("closed"), "x", {}, {})).error().code,
             "session_closed");
   EXPECT_EQ(await(ledger().sessions.count_open()), 2);
-  EXPECT_EQ(await(ledger().sessions.close("dated-back", "idle", {"sweep_close", at_moment(600), {}},
-                                          at_moment(50))),
+  EXPECT_EQ(await(ledger().sessions.close(SessionId("dated-back"), "idle",
+                                          {"sweep_close", at_moment(600), {}}, at_moment(50))),
             true);
   // The next turn sets the time again.
   other_->run("UPDATE sessions SET last_turn_at = 9000 WHERE session_id = 'opened'");
   ASSERT_TRUE(await(ledger().journal.write(turn("opened", 1, 700))));
-  EXPECT_EQ(await(ledger().sessions.find("opened")).value().last_turn_at, at_moment(701));
+  EXPECT_EQ(await(ledger().sessions.find(SessionId("opened"))).value().last_turn_at,
+            at_moment(701));
 }
 
 TEST_F(SqliteSessions, ASessionThatAnotherProgramRemovesLeavesNothingForGood) {
@@ -140,7 +145,8 @@ TEST_F(SqliteSessions, ASessionThatAnotherProgramRemovesLeavesNothingForGood) {
   EXPECT_EQ(await(as("i9").sessions.adopt_left()), 0);
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM turns"), "0");
   EXPECT_EQ(await(ledger().journal.trim_old(at_moment(400), 1)), 1);
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_moment(500), "{}"}, 10)),
+  EXPECT_EQ(await(ledger().sessions.remove_closed(SessionId("s1"),
+                                                  {"hard_delete", at_moment(500), "{}"}, 10)),
             true);
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM journal"), "0");
   EXPECT_EQ(other_->ask("SELECT COUNT(*) FROM session_events"), "2")
@@ -150,8 +156,10 @@ TEST_F(SqliteSessions, ASessionThatAnotherProgramRemovesLeavesNothingForGood) {
 TEST_F(SqliteSessions, DeletingLeavesTheAuditAlone) {
   add("s1");
   ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 200))));
-  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", at_moment(300), "{}"}, {})));
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_moment(400), "{}"}, 10)),
+  ASSERT_TRUE(await(
+      ledger().sessions.close(SessionId("s1"), "asked", {"close", at_moment(300), "{}"}, {})));
+  EXPECT_EQ(await(ledger().sessions.remove_closed(SessionId("s1"),
+                                                  {"hard_delete", at_moment(400), "{}"}, 10)),
             true);
   for (const char* table : {"sessions", "turns", "journal"}) {
     EXPECT_EQ(other_->ask(std::string("SELECT COUNT(*) FROM ") + table), "0") << table;
@@ -163,7 +171,7 @@ TEST_F(SqliteSessions, DeletingLeavesTheAuditAlone) {
 TEST_F(SqliteSessions, ANewLifeOwnsWhatIsOpenAndKnowsOfNoProcess) {
   for (const char* id : {"open", "shut"}) {
     add(id);
-    ASSERT_TRUE(await(ledger().sessions.note_agent(id, "x", {4711, 99, "boot"}, {})));
+    ASSERT_TRUE(await(ledger().sessions.note_agent(SessionId(id), "x", {4711, 99, "boot"}, {})));
   }
   other_->run("UPDATE sessions SET closed_at = 300 WHERE session_id = 'shut'");
   EXPECT_EQ(await(as("i2").sessions.adopt_left()), 0);
@@ -177,7 +185,7 @@ TEST_F(SqliteSessions, ASessionThatWasNeverAnsweredTakesItsEventsAlong) {
     add(id);
     ASSERT_TRUE(await(ledger().journal.write(turn(id, 1, 200))));
   }
-  ASSERT_TRUE(await(ledger().sessions.note_agent("made", "x", {4711, 99, "boot"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.note_agent(SessionId("made"), "x", {4711, 99, "boot"}, {})));
   EXPECT_EQ(await(as("i2").sessions.adopt_left()), 1);
   for (const char* table : {"sessions", "turns", "journal"}) {
     EXPECT_EQ(other_->ask(std::string("SELECT session_id FROM ") + table), "made") << table;
@@ -189,8 +197,10 @@ TEST_F(SqliteSessions, TheCountOfTheJournalFollowsWhatIsDeletedOfIt) {
   for (std::int64_t i = 1; i <= 4; ++i) {
     ASSERT_TRUE(await(ledger().journal.write(turn("s1", i, 200 + i))));
   }
-  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", at_moment(300), "{}"}, {})));
-  EXPECT_EQ(await(ledger().sessions.remove_closed("s1", {"hard_delete", at_moment(400), "{}"}, 3)),
+  ASSERT_TRUE(await(
+      ledger().sessions.close(SessionId("s1"), "asked", {"close", at_moment(300), "{}"}, {})));
+  EXPECT_EQ(await(ledger().sessions.remove_closed(SessionId("s1"),
+                                                  {"hard_delete", at_moment(400), "{}"}, 3)),
             false);
   EXPECT_EQ(other_->ask("SELECT journal_bytes FROM sessions"), "12");
 }
@@ -241,14 +251,14 @@ TEST_F(SqliteSessions, NoCallOfTheRunningGatewayWalksThroughAWholeTable) {
   auto driver = SqliteDriver::open(dir_.file("l.db"), {});
   ASSERT_TRUE(driver);
   house_.ledger = std::make_unique<Ledger>(
-      std::make_unique<NotingDriver>(std::move(*driver), statements), "i1",
+      std::make_unique<NotingDriver>(std::move(*driver), statements), InstanceId("i1"),
       house_.io.get_executor(), LedgerWorkerOptions{}, house_.log, house_.metrics);
   add("s1");
-  ASSERT_TRUE(await(ledger().sessions.note_agent("s1", "x", {}, {})));
+  ASSERT_TRUE(await(ledger().sessions.note_agent(SessionId("s1"), "x", {}, {})));
   ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 200))));
-  ASSERT_TRUE(await(ledger().sessions.forget_process("s1")));
-  ASSERT_TRUE(await(ledger().sessions.find("s1")));
-  for (const auto& app : {std::optional<std::string>("a"), std::optional<std::string>()}) {
+  ASSERT_TRUE(await(ledger().sessions.forget_process(SessionId("s1"))));
+  ASSERT_TRUE(await(ledger().sessions.find(SessionId("s1"))));
+  for (const auto& app : {std::optional(AppName("a")), std::optional<AppName>()}) {
     for (const bool includes_closed : {false, true}) {
       SessionFilter filter;
       filter.audit.app = app;
@@ -257,7 +267,7 @@ TEST_F(SqliteSessions, NoCallOfTheRunningGatewayWalksThroughAWholeTable) {
       ASSERT_TRUE(await(ledger().audit.page(filter.audit)));
     }
   }
-  ASSERT_TRUE(await(ledger().sessions.open_among({"s1"})));
+  ASSERT_TRUE(await(ledger().sessions.open_among({SessionId("s1")})));
   ASSERT_TRUE(await(ledger().sessions.count_open()));
   ASSERT_TRUE(await(ledger().sessions.idle(at_moment(1), 9)));
   ASSERT_TRUE(await(ledger().sessions.closed(at_moment(1), 9)));
@@ -265,10 +275,12 @@ TEST_F(SqliteSessions, NoCallOfTheRunningGatewayWalksThroughAWholeTable) {
   ASSERT_TRUE(await(ledger().journal.trim_old(at_moment(1), 9)));
   other_->run("UPDATE sessions SET journal_bytes = 9000000");
   ASSERT_TRUE(await(ledger().journal.trim_large(2'000'000, 9)));
-  ASSERT_TRUE(await(ledger().sessions.close("s1", "idle", {"close", {}, "{}"}, at_moment(999))));
-  ASSERT_TRUE(await(ledger().sessions.close("s1", "asked", {"close", {}, "{}"}, {})));
-  ASSERT_TRUE(await(ledger().sessions.remove_closed("s1", {"hard_delete", {}, "{}"}, 9)));
-  ASSERT_TRUE(await(ledger().sessions.drop("s1")));
+  ASSERT_TRUE(
+      await(ledger().sessions.close(SessionId("s1"), "idle", {"close", {}, "{}"}, at_moment(999))));
+  ASSERT_TRUE(await(ledger().sessions.close(SessionId("s1"), "asked", {"close", {}, "{}"}, {})));
+  ASSERT_TRUE(
+      await(ledger().sessions.remove_closed(SessionId("s1"), {"hard_delete", {}, "{}"}, 9)));
+  ASSERT_TRUE(await(ledger().sessions.drop(SessionId("s1"))));
   house_.ledger.reset();
 
   EXPECT_GT(statements.size(), 25u);

@@ -79,7 +79,7 @@ Result<void> count_ask(SqlDriver& driver, const AskUsage& ask) {
       usage_columns("@"), places(5 + std::size(kPlainColumns) + kAnswerBuckets),
       usage_columns("@ = usage_minutes.@ + excluded.@"));
   const std::int64_t minute = unix_seconds(ask.ended_at) / 60 * 60;
-  SqlRow row = {minute, ask.app, ask.agent, ask.model, std::string(name_of(ask.kind))};
+  SqlRow row = {minute, ask.app.str(), ask.agent, ask.model, std::string(name_of(ask.kind))};
   append_sums(row, sums_of(ask));
   return without_rows(driver.execute(kCount, row));
 }

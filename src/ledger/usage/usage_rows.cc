@@ -44,7 +44,7 @@ Result<std::vector<UsageRow>> read_all(SqlDriver& driver, const UsageQuery& quer
                    flag(query.by.model),
                    flag(query.by.kind),
                    query.rows_max + 1};
-  if (query.app) params.emplace_back(*query.app);
+  if (query.app) params.emplace_back(query.app->str());
   const auto found = driver.execute(query.app ? kOfOne : kOfAll, params);
   if (!found) return std::unexpected(found.error());
   if (static_cast<std::int64_t>(found->rows.size()) > query.rows_max) {
@@ -55,7 +55,7 @@ Result<std::vector<UsageRow>> read_all(SqlDriver& driver, const UsageQuery& quer
   rows.reserve(found->rows.size());
   for (const SqlRow& row : found->rows) {
     rows.push_back({.at = query.step > 0 ? whole_in(row.at(0)).value_or(0) * step : 0,
-                    .app = text_in(row.at(1)).value_or(""),
+                    .app = id_in<AppName>(row.at(1)),
                     .agent = text_in(row.at(2)).value_or(""),
                     .model = text_in(row.at(3)).value_or(""),
                     .kind = text_in(row.at(4)).value_or(""),

@@ -27,7 +27,7 @@ struct UsageDimensions {
 struct UsageQuery {
   std::int64_t from = 0;  // unix seconds; what ended in [from, to)
   std::int64_t to = 0;
-  std::optional<std::string> app;  // only this one's
+  std::optional<AppName> app;  // only this one's
   UsageDimensions by;
   std::int64_t step = 0;  // seconds by which times are told apart; 0: not at all
   std::int64_t rows_max = 0;
@@ -36,7 +36,7 @@ struct UsageQuery {
 // Sums, with what they are told apart by; the rest is empty.
 struct UsageRow {
   std::int64_t at = 0;
-  std::string app;
+  AppName app;
   std::string agent;
   std::string model;
   std::string kind;

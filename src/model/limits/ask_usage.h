@@ -25,7 +25,7 @@ double usd_of(std::int64_t nano_usd);
 
 // One ask that was asked of an agent and has ended, as far as its agent told what it used.
 struct AskUsage {
-  std::string app;
+  AppName app;
   std::string agent;
   std::string model;  // empty: the agent's default
   AskKind kind = AskKind::run;

@@ -5,9 +5,8 @@
 
 namespace clawdforge {
 
-EventReader::EventReader(const JournalRows& rows, std::shared_ptr<Feed> feed,
-                         std::string session_id, std::int64_t after, std::size_t behind_bytes_max,
-                         bool is_tail, Lane lane)
+EventReader::EventReader(const JournalRows& rows, std::shared_ptr<Feed> feed, SessionId session_id,
+                         std::int64_t after, std::size_t behind_bytes_max, bool is_tail, Lane lane)
     : rows_(rows),
       feed_(std::move(feed)),
       session_id_(std::move(session_id)),

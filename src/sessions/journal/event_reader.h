@@ -12,6 +12,7 @@
 
 #include "base/async/async.h"
 #include "base/async/lane.h"
+#include "base/strong_id.h"
 #include "ledger/sessions/journal_rows.h"
 #include "sessions/journal/feed.h"
 
@@ -44,7 +45,7 @@ class EventReader {
  public:
   // `behind_bytes_max` is how much may be told while a reader that had caught up is away. A
   // tail ends with the gateway's drain; the reader of a turn waits for the turn's end.
-  EventReader(const JournalRows& rows, std::shared_ptr<Feed> feed, std::string session_id,
+  EventReader(const JournalRows& rows, std::shared_ptr<Feed> feed, SessionId session_id,
               std::int64_t after, std::size_t behind_bytes_max, bool is_tail, Lane lane = {});
   ~EventReader();
   EventReader(const EventReader&) = delete;
@@ -65,7 +66,7 @@ class EventReader {
 
   const JournalRows& rows_;
   const std::shared_ptr<Feed> feed_;
-  const std::string session_id_;
+  const SessionId session_id_;
   const std::size_t behind_bytes_max_;
   const bool is_tail_;
   const Lane lane_;

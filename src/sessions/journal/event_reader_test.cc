@@ -36,7 +36,7 @@ class EventReaderTest : public JournalTest {
 
   std::unique_ptr<EventReader> reader(std::int64_t after, bool is_tail = true,
                                       std::size_t behind_bytes_max = kRingBytes) {
-    return std::make_unique<EventReader>(house_.ledger->journal, feed_, "s", after,
+    return std::make_unique<EventReader>(house_.ledger->journal, feed_, SessionId("s"), after,
                                          behind_bytes_max, is_tail);
   }
   EventPiece next(EventReader& reader, std::chrono::milliseconds time = kNow) {

@@ -13,7 +13,7 @@ std::shared_ptr<Feed> Feeds::of(const Session& session) {
   return feed;
 }
 
-void Feeds::end(const std::string& id, FeedEnd reason) {
+void Feeds::end(const SessionId& id, FeedEnd reason) {
   const auto found = feeds_.find(id);
   if (found == feeds_.end()) return;
   if (const auto feed = found->second.lock()) feed->end(reason);
@@ -33,9 +33,9 @@ void Feeds::shut_down() {
   }
 }
 
-std::vector<std::string> Feeds::session_ids() {
+std::vector<SessionId> Feeds::session_ids() {
   std::erase_if(feeds_, [](const auto& entry) { return entry.second.expired(); });
-  std::vector<std::string> ids;
+  std::vector<SessionId> ids;
   for (const auto& [id, known] : feeds_) ids.push_back(id);
   return ids;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/strong_id.h"
 #include "model/session.h"
 #include "sessions/journal/feed.h"
 
@@ -23,20 +24,20 @@ class Feeds {
   // The one there is, or a new one.
   std::shared_ptr<Feed> of(const Session& session);
   // Its readers are told that nothing more comes; a later reader gets another feed.
-  void end(const std::string& id, FeedEnd reason);
+  void end(const SessionId& id, FeedEnd reason);
   // Each reader looks again whether its caller may still read.
   void recheck_readers();
   // All that read on for what may come are told FeedEnd::shutdown, from now on at once.
   void shut_down();
 
   // Of the sessions that have a feed now.
-  std::vector<std::string> session_ids();
+  std::vector<SessionId> session_ids();
   std::size_t readers() const;
   std::size_t bytes() const;  // kept for them
 
  private:
   const std::size_t ring_bytes_max_;
-  std::map<std::string, std::weak_ptr<Feed>, std::less<>> feeds_;
+  std::map<SessionId, std::weak_ptr<Feed>> feeds_;
   bool is_shut_down_ = false;
 };
 

@@ -19,15 +19,15 @@ class JournalTest : public ::testing::Test {
   explicit JournalTest(std::size_t ring_bytes) : feed_(std::make_shared<Feed>(0, ring_bytes)) {
     EXPECT_TRUE(house_.open(path_));
     Session session;
-    session.id = "s";
-    session.app = "app";
+    session.id = SessionId("s");
+    session.app = AppName("app");
     session.agent = "demo";
     session.created_at = clock_.now();
     EXPECT_TRUE(house_.await(house_.ledger->sessions.add(session, {10, {}})));
     tasks_ = std::make_unique<TaskGroup>(house_.io.get_executor());
     journal_ =
         std::make_unique<SessionJournal>(house_.io.get_executor(), *tasks_, house_.ledger->journal,
-                                         clock_, house_.log, feed_, "s", "app");
+                                         clock_, house_.log, feed_, SessionId("s"), AppName("app"));
   }
   ~JournalTest() override {
     journal_->give_up();

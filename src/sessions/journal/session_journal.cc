@@ -32,7 +32,7 @@ bool SessionJournal::Waiting::is_empty() const {
 
 SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows,
                                const Clock& clock, Log& log, std::shared_ptr<Feed> feed,
-                               std::string session_id, std::string app, std::int64_t bytes_max)
+                               SessionId session_id, AppName app, std::int64_t bytes_max)
     : executor_(executor),
       tasks_(tasks),
       rows_(rows),

@@ -45,7 +45,7 @@ class SessionJournal {
   // `tasks` runs the writer and outlives the journal, as all that is handed in. `bytes_max` is what
   // the ledger keeps of the session: its oldest events go when it has more.
   SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows, const Clock& clock,
-                 Log& log, std::shared_ptr<Feed> feed, std::string session_id, std::string app,
+                 Log& log, std::shared_ptr<Feed> feed, SessionId session_id, AppName app,
                  std::int64_t bytes_max = std::numeric_limits<std::int64_t>::max());
   SessionJournal(const SessionJournal&) = delete;
   SessionJournal& operator=(const SessionJournal&) = delete;
@@ -118,8 +118,8 @@ class SessionJournal {
   const Clock& clock_;
   Log& log_;
   const std::shared_ptr<Feed> feed_;
-  const std::string session_id_;
-  const std::string app_;
+  const SessionId session_id_;
+  const AppName app_;
   const std::int64_t bytes_max_;
   std::int64_t unchecked_bytes_ = 0;  // written since the ledger looked at the session's size
   std::int64_t last_event_id_;

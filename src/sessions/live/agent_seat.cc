@@ -117,7 +117,7 @@ Task<std::optional<Failure>> AgentSeat::start_process() {
     co_return mode_not_supported(*spec, session_.permission_mode).error();
   }
   const auto dir =
-      co_await deps_.dirs.make(session_.id, Lane(session_.app), switches->second.files);
+      co_await deps_.dirs.make(session_.id.str(), Lane(session_.app), switches->second.files);
   if (!dir) co_return dir.error();
   if (state_ == SeatState::aborting) co_return std::nullopt;
   auto started = deps_.starter.start_session({.spec = *spec,
@@ -151,8 +151,8 @@ Task<std::optional<Failure>> AgentSeat::open(bool is_unasked, std::optional<Audi
 }
 
 Conversation AgentSeat::conversation(bool is_unasked) const {
-  const SessionDir dir = deps_.dirs.of(session_.id);
-  return {.name = session_.id,
+  const SessionDir dir = deps_.dirs.of(session_.id.str());
+  return {.name = session_.id.str(),
           .working_dir = dir.work,
           .temp_dir = dir.temp,
           .agent_session_id = session_.agent_session_id,

@@ -33,7 +33,7 @@ class LiveSession final : public SeatOwner {
   LiveSession(const LiveSession&) = delete;
   LiveSession& operator=(const LiveSession&) = delete;
 
-  const std::string& id() const { return session_.id; }
+  const SessionId& id() const { return session_.id; }
   const Session& session() const { return session_; }
   const AgentSeat& seat() const { return seat_; }
   const TurnQueue& turns() const { return turns_; }

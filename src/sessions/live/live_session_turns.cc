@@ -66,7 +66,7 @@ Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn
     turn->is_resumed = seat_.opened().is_loaded || turn->index == 1;
   }
   if (!turn->attachments.empty()) {
-    const auto paths = co_await deps_.dirs.attach(session_.id, turn->index,
+    const auto paths = co_await deps_.dirs.attach(session_.id.str(), turn->index,
                                                   std::move(turn->attachments), Lane(session_.app));
     if (!paths) co_return paths.error();
     turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));

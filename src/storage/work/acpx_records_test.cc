@@ -69,9 +69,9 @@ TEST_F(AcpxRecordsTest, LooksThroughManyFilesInSteps) {
     return !names_in(queues).empty();
   };
   Result<void> removed = fail(Errc::internal, "", "");
-  boost::asio::co_spawn(io_, records.remove("acpx:abc", Lane("greedy")),
+  boost::asio::co_spawn(io_, records.remove("acpx:abc", Lane(AppName("greedy"))),
                         [&](std::exception_ptr, Result<void> result) { removed = result; });
-  boost::asio::co_spawn(io_, disk_.call(Lane("modest"), other_job),
+  boost::asio::co_spawn(io_, disk_.call(Lane(AppName("modest")), other_job),
                         [&](std::exception_ptr, Result<bool> result) { was_there = *result; });
   io_.run();
   EXPECT_TRUE(removed);

@@ -142,9 +142,9 @@ void SessionDirs::remove(std::string session_id, Lane lane) {
 
 void SessionDirs::remove_again() { remove_dirs_again(dirs_, disk_, log_); }
 
-Async<std::int64_t> SessionDirs::keep_only(std::vector<std::string> session_ids) {
-  std::set<std::string> kept(std::make_move_iterator(session_ids.begin()),
-                             std::make_move_iterator(session_ids.end()));
+Async<std::int64_t> SessionDirs::keep_only(std::vector<SessionId> session_ids) {
+  std::set<std::string> kept;
+  for (SessionId& id : session_ids) kept.insert(std::move(id).str());
   return keep_only_dirs({dirs_, trash_, std::move(kept)}, &disk_, &log_);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/async/async.h"
 #include "base/clock.h"
+#include "base/strong_id.h"
 #include "base/telemetry/log.h"
 #include "storage/disk/disk.h"
 #include "storage/disk/named_dirs.h"
@@ -64,7 +65,7 @@ class SessionDirs {
   std::size_t unremoved() const { return dirs_.unremoved(); }
   // At start: makes sure that sessions/ is there, and moves all but these into the trash; gives how
   // many.
-  Async<std::int64_t> keep_only(std::vector<std::string> session_ids);
+  Async<std::int64_t> keep_only(std::vector<SessionId> session_ids);
 
  private:
   const NamedDirs dirs_;

@@ -210,7 +210,7 @@ TEST_F(SessionDirsTest, ASessionGoesWithAllThatIsInIt) {
 }
 
 TEST_F(SessionDirsTest, AStartKeepsTheSessionsThatTheLedgerKnows) {
-  ASSERT_TRUE(await(dirs_.keep_only({"s1"})));
+  ASSERT_TRUE(await(dirs_.keep_only({SessionId("s1")})));
   EXPECT_EQ(mode_of(path("sessions")), 0700u);
   for (const char* id : {"s1", "s2", "s3"}) ASSERT_TRUE(await(dirs_.make(id)));
   write_file(path("sessions/s1/work/file"), "text");
@@ -218,7 +218,10 @@ TEST_F(SessionDirsTest, AStartKeepsTheSessionsThatTheLedgerKnows) {
   write_file(path("sessions/stray"), "text");
   std::filesystem::create_symlink(root_, path("sessions/link"));
   write_file(path("kept"), "text");
-  EXPECT_EQ(await(dirs_.keep_only({"s1", "s3", "never-there", "../kept"})).value(), 3);
+  EXPECT_EQ(await(dirs_.keep_only({SessionId("s1"), SessionId("s3"), SessionId("never-there"),
+                                   SessionId("../kept")}))
+                .value(),
+            3);
   EXPECT_EQ(names_in(path("sessions")), (std::set<std::string>{"s1", "s3"}));
   EXPECT_EQ(read_file(path("sessions/s1/work/file")), "text");
   EXPECT_EQ(read_file(path("kept")), "text");
