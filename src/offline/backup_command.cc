@@ -5,9 +5,11 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/clock.h"
 #include "base/exit_codes.h"
 #include "config/effective_config.h"
 #include "ledger/sqlite/sqlite_driver.h"
+#include "offline/backup_note.h"
 #include "offline/ledger_file.h"
 #include "storage/disk/new_file.h"
 
@@ -66,8 +68,13 @@ int refuse_copy(const std::string& ledger, Failure error) {
   return refuse(kExitFailed, error);
 }
 
-// FILE and the ledger's path.
-Result<std::pair<std::string, std::string>> what_is_asked(std::vector<std::string> arguments) {
+struct BackupOrder {
+  std::string file;
+  std::string ledger;  // a path
+  std::string data_dir;
+};
+
+Result<BackupOrder> what_is_asked(std::vector<std::string> arguments) {
   auto split = split_arguments(arguments);
   if (!split) return std::unexpected(split.error());
   const std::optional<std::string>& file = split->file;
@@ -78,7 +85,7 @@ Result<std::pair<std::string, std::string>> what_is_asked(std::vector<std::strin
   if (!config) return std::unexpected(config.error());
   auto path = sqlite_path(config->ledger);
   if (!path) return std::unexpected(path.error());
-  return std::pair(*file, *path);
+  return BackupOrder{*file, *path, config->data_dir};
 }
 
 }  // namespace
@@ -87,10 +94,11 @@ int backup(std::vector<std::string> arguments) {
   if (wants_help(arguments)) return print_help();
   const auto asked = what_is_asked(std::move(arguments));
   if (!asked) return refuse(kExitUsage, asked.error());
-  const auto& [file, ledger] = *asked;
+  const auto& [file, ledger, data_dir] = *asked;
   listen_for_signals();
   const auto copied = copy(ledger, file);
   if (!copied) return refuse_copy(ledger, copied.error());
+  note_backup(data_dir, unix_seconds(SystemClock().now()));
   fmt::print("{}: {} bytes, {} apps, {} sessions, {} runs\n", file, copied->bytes,
              copied->rows.apps, copied->rows.sessions, copied->rows.runs);
   return 0;
