@@ -4,7 +4,10 @@
 
 #include "agent/demo/demo_agent.h"
 #include "cli/cli.h"
+#include "cli/local_questions.h"
 #include "daemon/serve.h"
+#include "doctor/agent_login.h"
+#include "doctor/doctor.h"
 #include "offline/backup_command.h"
 #include "offline/verify_command.h"
 #include "process/host/program_host.h"
@@ -18,6 +21,56 @@ const std::vector<Option> kLedgerOptions = {
     {.name = "--data-dir", .value = "DIR", .help = "the data directory", .offers = Offers::files},
     {.name = "--ledger", .value = "sqlite:PATH", .help = "the ledger, if it is not there"},
 };
+
+// What the doctor asks of a running gateway: it knows nothing of the client.
+const DoctorLinks kDoctorLinks = {[](const std::string& data_dir, const std::string& target) {
+                                    return get_as_admin(find_local_gateway, data_dir, target);
+                                  },
+                                  [](const std::string& data_dir, const std::string& agent) {
+                                    return ask_agent_here(find_local_gateway, data_dir, agent);
+                                  }};
+
+std::vector<Option> doctor_options() {
+  std::vector<Option> options = {
+      {.name = "--ask", .help = "ask each agent one real question, too"},
+      {.name = "--json", .help = "print JSON"},
+  };
+  options.insert(options.end(), kLedgerOptions.begin(), kLedgerOptions.end());
+  return options;
+}
+
+std::vector<Command> doctor_commands() {
+  return {
+      {.name = "doctor",
+       .group = "On the gateway's machine",
+       .summary = "look for trouble, and say what to do",
+       .reach = Reach::raw,
+       .run_raw =
+           [](std::vector<std::string> arguments) {
+             return doctor(std::move(arguments), kDoctorLinks);
+           },
+       .options = doctor_options(),
+       .examples = {"clawdforge doctor", "clawdforge doctor --ask", "clawdforge doctor --json"},
+       .about = "Looks at the machine, the configuration, the data directory, the network and the "
+                "agents, beside a running gateway or without one. It changes nothing. It takes all "
+                "flags of serve. Exit code: 0 all is good, 1 there are warnings, 2 something is "
+                "bad."},
+      {.name = "agent login",
+       .arguments = "NAME",
+       .group = "On the gateway's machine",
+       .summary = "log in to an agent, with its own program",
+       .reach = Reach::raw,
+       .run_raw =
+           [](std::vector<std::string> arguments) {
+             return agent_login(std::move(arguments), kDoctorLinks);
+           },
+       .options = kLedgerOptions,
+       .examples = {"clawdforge agent login claude"},
+       .about = "Starts the login of the agent's own program, unmodified, as the user and with the "
+                "home of the gateway. What it stores stays the program's own.",
+       .offers = Offers::agents},
+  };
+}
 
 // The commands that are not the client's: it knows nothing of the daemon.
 std::vector<Command> daemon_commands() {
@@ -69,6 +122,8 @@ int main(int argc, char** argv) {
     return demo_agent(std::vector<std::string>(argv + 2, argv + argc));
   }
   if (command == "agent-host") return host_programs();
+  std::vector<Command> further = daemon_commands();
+  for (Command& row : doctor_commands()) further.push_back(std::move(row));
   return run_program(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc),
-                     find_local_gateway, daemon_commands());
+                     find_local_gateway, std::move(further));
 }

@@ -17,7 +17,7 @@ ROOT_FILES = {"CMakeLists.txt", "CMakePresets.json", "README.md", "CONTRIBUTING.
 TREES = ("src", "docs", "tests", "bench", "scripts", "cmake", ".ci")
 TEXT_SUFFIXES = {".h", ".cc", ".in", ".py", ".md", ".yaml", ".yml", ".sql", ".cmake", ".json",
                  ".txt", ".toml", ".sh", ""}
-MAIN_MAY_INCLUDE = {"base", "process/host", "agent/demo", "offline", "daemon", "cli"}
+MAIN_MAY_INCLUDE = {"base", "process/host", "agent/demo", "offline", "doctor", "daemon", "cli"}
 # What the tests of a room use beyond what the room itself may: fixtures, and the real thing below.
 TESTS_MAY_INCLUDE = {
     "agent/demo": {"agent/claude"},
@@ -287,7 +287,7 @@ def _outside_process(path, room):
 
 
 def _outside_programs(path, room):
-    return room not in ("cli", "config", "daemon", "offline", None)
+    return room not in ("cli", "config", "daemon", "doctor", "offline", None)
 
 
 def _outside_storage(path, room):

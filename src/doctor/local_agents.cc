@@ -1,0 +1,28 @@
+#include "doctor/local_agents.h"
+
+#include <filesystem>
+
+#include "agent/core/program_path.h"
+#include "agent/inventory/inventory.h"
+#include "config/agents/agent_specs.h"
+
+namespace clawdforge {
+
+std::vector<AgentSpec> local_specs(const Config& config,
+                                   const std::map<std::string, std::string>& environment) {
+  const auto path = environment.find("PATH");
+  std::error_code error;
+  return agent_specs(
+      config,
+      [&](const std::string& name) {
+        return find_program(name, path == environment.end() ? "" : path->second);
+      },
+      std::filesystem::read_symlink("/proc/self/exe", error).string());
+}
+
+std::vector<AgentReport> local_agents(const Config& config,
+                                      const std::map<std::string, std::string>& environment) {
+  return take_inventory({local_specs(config, environment), environment, config.acpx_bin});
+}
+
+}  // namespace clawdforge
