@@ -110,6 +110,7 @@ struct Bench {
     Spawner::Options options;
     options.pid_namespace = pid_namespace;
     options.hidden = std::move(hidden_dir);
+    leave_launcher_capabilities();  // as the gateway does
     auto made = Spawner::make(io.get_executor(), options, log);
     if (made) return std::move(*made);
     fmt::print("NOT MEASURED: {}\n", made.error().message);

@@ -65,6 +65,7 @@ void warn_of_open_key(const Config& config, Log& log) {
 
 Result<std::unique_ptr<Spawner>> make_spawner(IoContext& io, const Config& config, Log& log,
                                               std::optional<std::uint64_t> descriptors_soft) {
+  leave_launcher_capabilities();
   Spawner::Options options;
   options.pid_namespace = config.pid_namespace;
   options.kill_grace = config.kill_grace;

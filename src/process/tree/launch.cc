@@ -2,10 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -25,6 +29,12 @@ constexpr int kLifeline = 4;
 constexpr int kReport = 5;
 constexpr int kFirstUnused = 6;
 constexpr int kFirstOutOfTheWay = 10;
+
+// To make namespaces and mounts, to work in directories of other users, to end its tree, and to
+// take the rest from the program; the last is the one that the program keeps
+// (launcher/privileges.cc).
+constexpr std::array<unsigned long, 5> kLauncherCapabilities = {CAP_SYS_ADMIN, CAP_DAC_OVERRIDE,
+                                                                CAP_KILL, CAP_SETPCAP, CAP_SETFCAP};
 
 std::unexpected<Failure> refused(const char* what, int error) {
   if (error == E2BIG) {
@@ -166,6 +176,14 @@ std::unexpected<Failure> no_resources(std::string detail) {
   return fail_for_now(Errc::unavailable, "no_resources",
                       "The system refuses another process at the moment.", std::chrono::seconds(2),
                       std::move(detail));
+}
+
+void leave_launcher_capabilities() {
+  for (unsigned long capability = 0; capability <= CAP_LAST_CAP; ++capability) {
+    if (std::ranges::find(kLauncherCapabilities, capability) != kLauncherCapabilities.end())
+      continue;
+    ::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
+  }
 }
 
 Descriptor move_out_of_the_way(Descriptor low) {

@@ -40,6 +40,12 @@ struct ChildPlan {
   std::string own_dir = {};  // below the hidden directory, and seen by this tree; empty: none
 };
 
+// A program of root gets the capabilities of root at its start. Takes those away that the launcher
+// has no use for, from all that this thread starts from here on; our own stay. Done once before
+// Spawner::make(), because each costs more than a microsecond, and the launcher would have to take
+// them from each program. Of an ordinary user, which has none, it changes nothing.
+void leave_launcher_capabilities();
+
 class Spawner {
  public:
   struct Options {

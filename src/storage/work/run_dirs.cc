@@ -50,7 +50,8 @@ Result<void> fill(const NamedDirs& dirs, const std::string& id, std::string_view
   if (!system.empty()) {
     if (auto written = write_system_prompt(dirs, id, system); !written) return written;
   }
-  Descriptor work = dirs.open_inside(id, "work");
+  Descriptor work(
+      ::openat(directory.number(), "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!work.is_open()) return file_failure(errno, "opening a run's directory");
   copies.begin(std::move(work));
   return {};
