@@ -66,6 +66,9 @@ def test_it_starts_the_gateway_and_what_it_says_to_try_works(tree):
         token_file, = re.findall(r"admin token: +(\S+)", said)
         assert re.fullmatch(r"\S{40,}\s*", open(token_file, encoding="ascii").read())
         assert token_file.startswith(str(tree.home)), "where the configuration says"
+        link = tree.home / ".local/bin/clawdforge"
+        assert link.is_symlink() and link.resolve() == PROGRAM.resolve(), "for any folder"
+        assert re.search(rf"program: +{re.escape(str(link))}\n", said), "it is not in PATH"
         commands = said.split("terminal:\n")[1].split("\n\n")[0]
         port = READY.fullmatch(lines[-1]).group(3)
         commands = commands.replace(":0/run", f":{port}/run")
@@ -78,6 +81,16 @@ def test_it_starts_the_gateway_and_what_it_says_to_try_works(tree):
         rest, stderr = process.communicate(timeout=SECONDS_MAX)
     assert (process.returncode, rest) == (0, "")
     assert_no_report(stderr)
+
+
+def test_a_program_that_is_there_already_stays(tree):
+    link = tree.home / ".local/bin/clawdforge"
+    link.parent.mkdir(parents=True)
+    link.write_text("another program\n")
+    done = tree.run("--tls-cert", "/c", "--tls-key", "/k")
+    assert done.returncode != 0, "there is no such certificate"
+    assert link.read_text() == "another program\n"
+    assert f"program:      {tree.root}/build/release/clawdforge" in done.stdout
 
 
 def test_help_is_that_of_serve_and_starts_nothing(tree):
