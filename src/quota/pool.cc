@@ -36,13 +36,15 @@ Pool::Pool(Options options, Gauge& running, Gauge& waiting)
 
 Pool::~Pool() { assert(running_ == 0 && waiting_ == 0); }
 
-Result<std::unique_ptr<Slot>> Pool::enter(AppName app) {
+Result<std::unique_ptr<Slot>> Pool::enter(AppName app, double weight) {
   Share& share = shares_[app];
+  share.weight = weight;
   if (is_full() && !make_room_for(share)) {
     forget_idle();
     return full();
   }
   std::unique_ptr<Slot> slot(new Slot(*this, std::move(app)));
+  if (share.waiting.empty()) share.turn = std::max(share.turn, virtual_time_);
   share.waiting.push_back(slot.get());
   ++waiting_;
   serve_waiting();
@@ -85,9 +87,12 @@ void Pool::serve_waiting() {
     const auto has_none_waiting = [](const Share& share) { return share.waiting.empty(); };
     const auto next = std::ranges::min_element(shares_, {}, [&](const auto& entry) {
       const Share& share = entry.second;
-      return std::tuple(has_none_waiting(share), share.running, share.served);
+      const double held = static_cast<double>(share.running) / share.weight;
+      return std::tuple(has_none_waiting(share), share.turn, held, share.served);
     });
     Share& share = next->second;
+    virtual_time_ = share.turn;
+    share.turn += 1 / share.weight;
     ++share.running;
     share.served = ++served_;
     ++running_;
@@ -107,10 +112,13 @@ void Pool::leave(Slot& slot) {
   serve_waiting();
 }
 
-// Who was served when matters only while a slot waits; so names do not pile up.
+// Whose turn it is matters only while a slot waits; so names do not pile up.
 void Pool::forget_idle() {
-  if (waiting_ > 0) return;
-  std::erase_if(shares_, [](const auto& entry) { return entry.second.running == 0; });
+  std::erase_if(shares_, [this](const auto& entry) {
+    const Share& share = entry.second;
+    const bool is_past = waiting_ == 0 || share.turn <= virtual_time_;
+    return share.running == 0 && share.waiting.empty() && is_past;
+  });
 }
 
 void Pool::show() {

@@ -2,9 +2,12 @@
 // alive: it waits its turn, and dropping it gives the place back. Both belong to the io
 // thread; the Pool outlives every Slot it handed out.
 //
-// Fair between apps: a free place goes to the app with the fewest places, among equals to
-// the one that was served longest ago. So an app with many waiting runs delays another
-// app's first one by no more than the run that ends next.
+// Fair between apps, by their weights (start-time fair queueing): each place that an app gets moves
+// its turn on by one over its weight, and a free place goes to the app whose turn is first; among
+// equals to the one with the fewest places for its weight, then to the one that was served longest
+// ago. An app that comes later begins where the others are, so one with many waiting runs delays
+// another app's first one by no more than the run that ends next, and no app gets credit for times
+// in which it did not wait.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +71,8 @@ class Pool {
   // A place, or a place in the queue. Errc::unavailable "queue_full" when too many wait,
   // unless an app waits for more than one place more than this one: then its newest is
   // displaced. A place whose work is answered counts as free here: the newcomer waits for it.
-  Result<std::unique_ptr<Slot>> enter(AppName app);
+  // `weight` is the app's share from now on, above zero.
+  Result<std::unique_ptr<Slot>> enter(AppName app, double weight = 1);
 
   // What one that was displaced is told, too.
   static std::unexpected<Failure> full();
@@ -81,6 +85,8 @@ class Pool {
   struct Share {
     std::size_t running = 0;
     std::uint64_t served = 0;  // when it was last given a place
+    double weight = 1;
+    double turn = 0;  // when it is to be served, as virtual_time_ counts; also when it comes again
     std::list<Slot*> waiting;  // the oldest first
   };
   using Shares = std::map<AppName, Share>;
@@ -101,6 +107,7 @@ class Pool {
   std::size_t ending_ = 0;  // of those that run
   std::size_t waiting_ = 0;
   std::uint64_t served_ = 0;
+  double virtual_time_ = 0;  // the turn of the app that was served last
 };
 
 }  // namespace clawdforge

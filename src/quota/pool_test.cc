@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <deque>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace clawdforge {
@@ -147,6 +151,54 @@ RC_GTEST_FIXTURE_PROP(PoolTest, KeepsItsBoundsAndLosesNoPlace, ()) {
   }
   held.clear();
   RC_ASSERT(pool.running() == 0 && pool.waiting() == 0);
+}
+
+// Each app has 100 waiting; places are given back in the order in which they were given.
+std::map<std::string, int> first_served(Pool& pool, const std::map<std::string, double>& weights,
+                                        std::size_t served) {
+  std::map<std::string, int> counts;
+  std::deque<std::pair<std::string, std::unique_ptr<Slot>>> waiting;
+  for (int ask = 0; ask < 100; ++ask) {
+    for (const auto& [app, weight] : weights) {
+      waiting.emplace_back(app, std::move(*pool.enter(AppName(app), weight)));
+    }
+  }
+  for (std::size_t given = 0; given < served;) {
+    const auto next =
+        std::ranges::find_if(waiting, [](const auto& entry) { return entry.second->is_granted(); });
+    ++counts[next->first];
+    ++given;
+    waiting.erase(next);
+  }
+  return counts;
+}
+
+TEST_F(PoolTest, PlacesGoToAppsByTheirWeights) {
+  Pool pool = make(4, 1'000);
+  const std::map<std::string, double> weights = {{"a", 1}, {"b", 1}, {"c", 2}, {"d", 4}, {"e", 8}};
+  const auto counts = first_served(pool, weights, 100);
+  for (const auto& [app, weight] : weights) {
+    const double share = 100 * weight / 16;
+    EXPECT_NEAR(counts.at(app), share, std::max(1.0, share / 10)) << app;
+  }
+}
+
+TEST_F(PoolTest, AnAppThatComesLaterIsServedNextAndGetsNoCreditForThePast) {
+  Pool pool = make(1, 100);
+  auto holder = pool.enter(AppName("a"));
+  std::deque<std::unique_ptr<Slot>> of_a;
+  for (int ask = 0; ask < 10; ++ask) of_a.push_back(std::move(*pool.enter(AppName("a"))));
+  for (int ask = 0; ask < 5; ++ask) {
+    holder = std::move(of_a.front());
+    of_a.pop_front();
+  }
+  auto first_of_b = pool.enter(AppName("b"));
+  auto second_of_b = pool.enter(AppName("b"));
+  holder->reset();
+  EXPECT_TRUE((*first_of_b)->is_granted());
+  first_of_b->reset();
+  EXPECT_FALSE((*second_of_b)->is_granted()) << "a is next";
+  EXPECT_TRUE(of_a.front()->is_granted());
 }
 
 }  // namespace
