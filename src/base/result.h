@@ -64,6 +64,8 @@ struct Failure {
   Cause cause = Cause::other;
   // The last of an agent's standard error, masked, where the agent did not start; for the caller.
   std::string error_tail{};
+  // Of a limit that is reached: JSON text of an object that says which, and how far.
+  std::string limit{};
 };
 
 template <class T>

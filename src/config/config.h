@@ -18,6 +18,7 @@
 #include "base/telemetry/log.h"
 #include "model/agent.h"
 #include "model/app.h"
+#include "model/limits/budget.h"
 #include "model/policy.h"
 #include "process/tree/pid_namespace.h"
 
@@ -85,6 +86,10 @@ struct Config {
   std::int64_t body_bytes_max = 0;
   std::int64_t file_bytes_max = 0;
   std::int64_t upload_bytes_max_per_app = 0;
+  std::vector<Budget> budgets;             // of all apps together
+  std::int64_t estimate_microusd_min = 0;  // of an ask, where its app has not asked before
+  std::int64_t estimate_tokens_min = 0;
+  std::int64_t estimate_agent_seconds_min = 0;
   std::int64_t free_disk_bytes_min = 0;
   std::int64_t connections_max = 0;
   std::optional<std::int64_t> connections_max_per_app;

@@ -95,6 +95,17 @@ constexpr KeyRow text(std::string_view name, Default fallback, std::string_view 
           0,    allowed,       help,          &set_text<Member, Parse>, &show_text<Member>};
 }
 
+std::string set_budgets(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
+  auto budgets = budgets_from_text(text);
+  if (!budgets) return "it " + budgets.error() + ".";
+  config.budgets = std::move(*budgets);
+  return {};
+}
+
+std::string show_budgets(const Config& config) {
+  return config.budgets.empty() ? std::string(kNothing) : toml_string(budgets_text(config.budgets));
+}
+
 Parsed<std::string> parse_plain(std::string_view text, const PathOrigin&) {
   return parse_text(text);
 }
@@ -277,6 +288,15 @@ constexpr KeyRow kRows[] = {
                                     "Size of an uploaded file."),
     number<&Config::upload_bytes_max_per_app>("max_upload_bytes_per_app", {"10737418240"}, 1,
                                               kKiB* kGiB, "Size of one app's uploads together."),
+    {"budgets", KeyKind::text, "", true, 0, 0, "budgets such as day:usd:5,total:asks:1000",
+     "What all apps together may use: window:unit:limit, with commas.", &set_budgets,
+     &show_budgets},
+    number<&Config::estimate_microusd_min>("estimate_min_microusd", {"10000"}, 0, kKiB* kGiB,
+                                           "Millionths of a dollar that an ask reserves at least."),
+    number<&Config::estimate_tokens_min>("estimate_min_tokens", {"1000"}, 0, kKiB* kGiB,
+                                         "Tokens that an ask reserves at least."),
+    number<&Config::estimate_agent_seconds_min>("estimate_min_agent_secs", {"5"}, 0, kGiB,
+                                                "Seconds that an ask reserves at least."),
     number<&Config::free_disk_bytes_min>("min_free_disk_bytes", {"268435456"}, 0, kKiB* kGiB,
                                          "Free space below which no upload is taken."),
     number<&Config::connections_max>("max_connections", {"10000"}, 1, kConnectionsMax,

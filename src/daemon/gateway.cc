@@ -145,7 +145,9 @@ void Gateway::connect() {
   });
   sweeper_.add([this](SweepReport* report) { return session_sweep_.sweep(report); });
   sweeper_.add([this](SweepReport*) { return tidy_disk(); });
-  sweeper_.add([this](SweepReport*) { return sweep_usage(&deps_.ledger.usage, &deps_.clock); });
+  sweeper_.add([this](SweepReport*) {
+    return sweep_usage(&deps_.ledger.usage, &deps_.ledger.budgets, &deps_.clock);
+  });
   sweeper_.add([this](SweepReport*) { return uploads_.count_stored(); });
 }
 
@@ -167,7 +169,7 @@ std::size_t Gateway::connections_max() const {
   return possible;
 }
 
-Quota::Options Gateway::quota_options() const {
+Quota::Options Gateway::quota_options() {
   const Config& config = deps_.config;
   const auto connections = config.connections_max_per_app.value_or(
       share_of(static_cast<std::int64_t>(connections_max_)));
@@ -179,7 +181,8 @@ Quota::Options Gateway::quota_options() const {
                        .open_max_per_app = config.sessions_max_per_app,
                        .open_share_max = share_of(config.live_sessions_max)},
           .connections_max_per_app = connections,
-          .event_streams_max_per_app = config.event_streams_max_per_app.value_or(connections)};
+          .event_streams_max_per_app = config.event_streams_max_per_app.value_or(connections),
+          .budgets = &budgets_};
 }
 
 AddressRules Gateway::address_rules() const {
@@ -493,6 +496,7 @@ Task<void> Gateway::end_work() {
   ending.spawn(runs_.stop());
   ending.spawn(sessions_.stop());
   co_await ending.join();
+  co_await budgets_.stop();
 }
 
 // False: something is still under way at `end`.

@@ -94,7 +94,7 @@ class Gateway {
   Task<void> tell_agents();
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;
-  Quota::Options quota_options() const;
+  Quota::Options quota_options();
   AddressRules address_rules() const;
   RateLimits::Options rate_options() const;
   ByteBudget::Limits memory_limits() const;
@@ -123,6 +123,8 @@ class Gateway {
   Timer lag_timer_{deps_.io.get_executor()};
   Timer alive_timer_{deps_.io.get_executor()};
   Apps apps_;
+  Budgets budgets_{deps_.io.get_executor(), deps_.ledger.budgets, deps_.clock, deps_.ids,
+                   budget_options(deps_.config)};
   Quota quota_;
   RateLimits rates_;
   ByteBudget memory_;

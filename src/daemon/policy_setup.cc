@@ -42,4 +42,12 @@ Policies policies_of(const Config& config, const Variables& environment) {
   return Policies(config.defaults, std::move(by_agent), std::move(servers));
 }
 
+Budgets::Options budget_options(const Config& config) {
+  return {.of_gateway = config.budgets,
+          .estimate_min = {.nano_usd = config.estimate_microusd_min * 1'000,
+                           .tokens = config.estimate_tokens_min,
+                           .asks = 1,
+                           .agent_ms = config.estimate_agent_seconds_min * 1'000}};
+}
+
 }  // namespace clawdforge

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "quota/budgets/budgets.h"
 #include "quota/policies.h"
 
 namespace clawdforge {
@@ -12,5 +13,8 @@ namespace clawdforge {
 // `environment` is ours: the owner's MCP servers get values from it by name. A variable that is
 // not set is left out.
 Policies policies_of(const Config& config, const std::map<std::string, std::string>& environment);
+
+// The budgets of all apps together, and the least that an ask reserves.
+Budgets::Options budget_options(const Config& config);
 
 }  // namespace clawdforge

@@ -19,7 +19,8 @@ Ledger::Ledger(std::unique_ptr<SqlDriver> driver, InstanceId self, IoExecutor ex
       audit(worker),
       uploads(worker),
       instances(worker, instance_id),
-      usage(worker) {}
+      usage(worker),
+      budgets(worker, instance_id) {}
 
 Async<std::int64_t> Ledger::foreign_change_mark() {
   return worker.call<std::int64_t>(Lane(), Access::read,

@@ -28,6 +28,7 @@
 #include "ledger/rows/upload_rows.h"
 #include "ledger/sessions/journal_rows.h"
 #include "ledger/sessions/session_rows.h"
+#include "ledger/usage/budget_rows.h"
 #include "ledger/usage/usage_rows.h"
 
 namespace clawdforge {
@@ -59,6 +60,7 @@ struct Ledger {
   UploadRows uploads;
   InstanceRows instances;
   UsageRows usage;
+  BudgetRows budgets;
 };
 
 }  // namespace clawdforge

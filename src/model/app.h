@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 
 namespace clawdforge {
 
+struct AppLimits;  // model/limits/app_limits.h
+
 enum class EventFormat { acp, simple };
 
 std::string_view name_of(EventFormat format);
@@ -27,7 +30,8 @@ struct App {
   std::optional<EventFormat> event_format;
   std::optional<std::int64_t> sessions_max;
   std::optional<std::int64_t> runs_max;
-  Policy policy;  // what it may ask for, as far as its owner has said
+  Policy policy;                            // what it may ask for, as far as its owner has said
+  std::shared_ptr<const AppLimits> limits;  // what it may use; null: its owner has set no limit
   TimePoint created_at;
   std::optional<TimePoint> last_used_at;
 };

@@ -69,6 +69,7 @@ struct RunEnd {
   std::optional<double> cost_usd;
   // For how long the agent worked. None: it was not asked, so this is not an ask.
   std::optional<std::int64_t> agent_ms;
+  std::string reservation;  // of the ask; given back with this. Empty: none
 };
 
 // A row as the audit shows it; `end` is absent while the run is under way.

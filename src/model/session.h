@@ -103,6 +103,7 @@ struct TurnSettled {
   std::optional<std::string> error{};  // of a failure: the sentence that the caller was told
   // For how long the agent worked. None: it was not asked, so this is not an ask.
   std::optional<std::int64_t> agent_ms{};
+  std::string reservation{};  // of the ask; given back with this. Empty: none
 };
 
 // One line of the audit: create, turn, close, sweep_close, hard_delete, cancel,

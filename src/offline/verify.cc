@@ -161,7 +161,7 @@ constexpr Check kTokenRow{"token-row",
                           "not work"};
 constexpr std::string_view kTokens =
     "SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, created_at, "
-    "last_used_at, policy FROM tokens WHERE name > $1 ORDER BY name LIMIT $2";
+    "last_used_at, policy, limits FROM tokens WHERE name > $1 ORDER BY name LIMIT $2";
 constexpr std::string_view kInstances =
     "SELECT instance_id, pid, started_at, ended_at FROM instances ORDER BY started_at DESC";
 constexpr std::string_view kSchemaNumber = "SELECT COALESCE(MAX(number), 0) FROM schema_migrations";

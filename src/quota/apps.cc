@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "model/limits/app_limits.h"
+
 namespace clawdforge {
 namespace {
 
@@ -76,6 +78,11 @@ std::shared_ptr<const App> Apps::find(std::string_view token) {
   const auto found = by_digest_.find(sha256(token));
   if (found == by_digest_.end()) return nullptr;
   Known& known = found->second;
+  const AppLimits* const limits = known.app->limits.get();
+  if (limits != nullptr && limits->expires_at &&
+      unix_seconds(clock_.now()) >= *limits->expires_at) {
+    return nullptr;
+  }
   // The ledger keeps seconds: a second use within one changes nothing.
   const TimePoint now = clock_.now();
   if (!known.last_used_at || unix_seconds(*known.last_used_at) != unix_seconds(now)) {

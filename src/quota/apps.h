@@ -43,7 +43,8 @@ class Apps {
     on_removed_ = std::move(listener);
   }
 
-  // The app of this token, or none. Notes the use; note_uses() brings it to the ledger.
+  // The app of this token, or none, as if it had expired. Notes the use; note_uses() brings it to
+  // the ledger.
   std::shared_ptr<const App> find(std::string_view token);
 
   // Whether the app's token is still the one that it was let in with.

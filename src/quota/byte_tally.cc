@@ -19,7 +19,7 @@ std::int64_t sum_of(const ByteTally::Bytes& bytes) {
 }  // namespace
 
 bool ByteReservation::add(std::int64_t bytes) {
-  if (bytes > tally_.bytes_max_ - tally_.held_by(app_)) return false;
+  if (bytes > bytes_max_.value_or(tally_.bytes_max_) - tally_.held_by(app_)) return false;
   tally_.arriving_[app_] += bytes;
   bytes_ += bytes;
   return true;

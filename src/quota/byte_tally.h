@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,7 +20,9 @@ class ByteTally;
 
 class ByteReservation {
  public:
-  ByteReservation(ByteTally& tally, AppName app) : tally_(tally), app_(std::move(app)) {}
+  // `bytes_max` is the app's own limit; none: that of all.
+  ByteReservation(ByteTally& tally, AppName app, std::optional<std::int64_t> bytes_max = {})
+      : tally_(tally), app_(std::move(app)), bytes_max_(bytes_max) {}
   ~ByteReservation();
   ByteReservation(const ByteReservation&) = delete;
   ByteReservation& operator=(const ByteReservation&) = delete;
@@ -32,6 +35,7 @@ class ByteReservation {
  private:
   ByteTally& tally_;
   const AppName app_;
+  const std::optional<std::int64_t> bytes_max_;
   std::int64_t bytes_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/refusals.h"
+#include "model/limits/app_limits.h"
 
 namespace clawdforge {
 namespace {
@@ -20,41 +21,85 @@ Quota::Quota(Options options, Metrics& metrics)
       agent_places_({options.agents_max, options.queued_agents_max},
                     metrics.gauge("clawdforge_agents_running", "Agents that sessions hold."),
                     metrics.gauge("clawdforge_agents_waiting",
-                                  "Sessions that wait for a place for their agent.")) {}
+                                  "Sessions that wait for a place for their agent.")),
+      metrics_(metrics) {}
+
+// For the agents of its sessions, too, whose start knows only the app's name.
+void Quota::note_weight(const App& app) {
+  if (app.limits && app.limits->weight) {
+    weights_[app.name] = static_cast<double>(*app.limits->weight);
+  } else {
+    weights_.erase(app.name);
+  }
+}
+
+double Quota::weight_of(const AppName& app) const {
+  const auto found = weights_.find(app);
+  return found == weights_.end() ? 1 : found->second;
+}
 
 Result<Ticket> Quota::admit(const App& app, Work work) {
-  switch (work.kind) {
-    case WorkKind::run:
-      return admit_run(app, std::move(work));
-    case WorkKind::turn:
-    case WorkKind::session_start:
-      break;
+  note_weight(app);
+  if (work.kind == WorkKind::session_start) return Ticket();
+  auto admitted =
+      work.kind == WorkKind::run ? admit_run(app, std::move(work)) : admit_ask(app, work);
+  if (!admitted) metrics_.note_refused(app.name.str(), admitted.error().code);
+  return admitted;
+}
+
+// What holds for each ask, whatever it is: the app's rate, and that its budgets are asked.
+Result<Ticket> Quota::admit_ask(const App& app, const Work& work) {
+  Ticket ticket;
+  ticket.metrics_ = &metrics_;
+  const AppLimits none;
+  const AppLimits& limits = app.limits ? *app.limits : none;
+  if (limits.asks_per_minute) {
+    const AskRates::Answer answer =
+        rates_.take(app.name.str(), *limits.asks_per_minute, std::chrono::steady_clock::now());
+    const RateState rate{*limits.asks_per_minute, answer.left, answer.wait};
+    if (answer.wait.count() > 0) {
+      return std::unexpected(rate_refusal(rate, SystemClock().now()));
+    }
+    ticket.rate_ = rate;
   }
-  return Ticket();
+  if (options_.budgets != nullptr && options_.budgets->apply_to(limits.budgets)) {
+    ticket.budgets_ = options_.budgets;
+    ticket.key_ = {app.name, work.agent, work.model};
+    ticket.app_budgets_ = limits.budgets;
+  }
+  return ticket;
 }
 
 Result<Ticket> Quota::admit_run(const App& app, Work work) {
-  Ticket ticket;
-  ticket.breakers_ = &breakers_;
-  ticket.model_ = {std::move(work.agent), std::move(work.model)};
-  if (auto refusal = breakers_.refusal(ticket.model_, std::chrono::steady_clock::now())) {
+  const AgentBreakers::Model model{work.agent, work.model};
+  if (auto refusal = breakers_.refusal(model, std::chrono::steady_clock::now())) {
     return std::unexpected(std::move(*refusal));
   }
+  auto admitted = admit_ask(app, work);
+  if (!admitted) return admitted;
+  Ticket ticket = std::move(*admitted);
+  ticket.breakers_ = &breakers_;
+  ticket.model_ = model;
   auto share = runs_.take(app.name, app.runs_max ? app.runs_max : options_.runs_max_per_app);
   if (!share) {
+    if (ticket.rate_) rates_.give_back(app.name.str());
     return fail_for_now(Errc::over_quota, "too_many_runs",
                         "This app has as many runs under way as it may have; wait for one to end.",
                         kOverLimitWait);
   }
   ticket.share_ = std::move(*share);
-  auto slot = run_places_.enter(app.name);
-  if (!slot) return std::unexpected(std::move(slot.error()));
+  auto slot = run_places_.enter(app.name, weight_of(app.name));
+  if (!slot) {
+    if (ticket.rate_) rates_.give_back(app.name.str());
+    return std::unexpected(std::move(slot.error()));
+  }
   ticket.slot_ = std::move(*slot);
   return ticket;
 }
 
 Result<Ticket> Quota::admit_agent(AppName app) {
-  auto slot = agent_places_.enter(std::move(app));
+  const double weight = weight_of(app);
+  auto slot = agent_places_.enter(std::move(app), weight);
   if (!slot) return std::unexpected(std::move(slot.error()));
   Ticket ticket;
   ticket.slot_ = std::move(*slot);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,8 @@
 #include "model/session.h"
 #include "quota/agent_breakers.h"
 #include "quota/app_tally.h"
+#include "quota/budgets/ask_metrics.h"
+#include "quota/budgets/ask_rates.h"
 #include "quota/pool.h"
 #include "quota/ticket.h"
 
@@ -48,6 +51,7 @@ class Quota {
     SessionLimits sessions;
     std::int64_t connections_max_per_app = 0;
     std::int64_t event_streams_max_per_app = 0;
+    Budgets* budgets = nullptr;  // outlives the quota; null: there are none
   };
 
   Quota(Options options, Metrics& metrics);
@@ -56,8 +60,9 @@ class Quota {
 
   // The work is admitted; Ticket::ready() tells when it may start. A run gets a place in the queue
   // or is refused, in this order: the agent's own failure while its breaker is shut;
-  // Errc::over_quota "too_many_runs"; Errc::unavailable "queue_full". Turns and new sessions are
-  // not refused here.
+  // Errc::over_quota "rate_limited", "too_many_runs"; Errc::unavailable "queue_full". A turn is
+  // refused only by its app's rate here; by a budget each ask is in Ticket::ready(). New sessions
+  // are not refused.
   Result<Ticket> admit(const App& app, Work work);
 
   // A place for the agent of one of the app's sessions: when it is started first, and when a turn
@@ -76,6 +81,9 @@ class Quota {
 
  private:
   Result<Ticket> admit_run(const App& app, Work work);
+  void note_weight(const App& app);
+  double weight_of(const AppName& app) const;
+  Result<Ticket> admit_ask(const App& app, const Work& work);
 
   const Options options_;
   Pool run_places_;
@@ -84,6 +92,9 @@ class Quota {
   AppTally connections_;
   AppTally event_streams_;
   AgentBreakers breakers_;
+  AskRates rates_;
+  AskMetrics metrics_;
+  std::map<AppName, double> weights_;  // of apps that have one
 };
 
 }  // namespace clawdforge

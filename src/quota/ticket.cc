@@ -7,6 +7,16 @@ namespace clawdforge {
 using std::chrono::steady_clock;
 
 Async<void> Ticket::ready() {
+  if (budgets_ != nullptr) {
+    auto reserved = co_await budgets_->reserve(key_, app_budgets_);
+    if (!reserved) {
+      if (metrics_ != nullptr && reserved.error().kind == Errc::over_quota) {
+        metrics_->note_refused(std::get<0>(key_).str(), reserved.error().code);
+      }
+      co_return std::unexpected(std::move(reserved.error()));
+    }
+    reservation_ = std::move(*reserved);
+  }
   if (slot_) {
     co_await slot_->settled();
     if (slot_->is_displaced()) co_return Pool::full();

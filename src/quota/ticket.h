@@ -10,6 +10,9 @@
 #include "base/async/async.h"
 #include "quota/agent_breakers.h"
 #include "quota/app_tally.h"
+#include "quota/budgets/ask_metrics.h"
+#include "quota/budgets/budgets.h"
+#include "quota/budgets/limit_notice.h"
 #include "quota/pool.h"
 
 namespace clawdforge {
@@ -19,7 +22,7 @@ class Ticket {
   // Returns when the work may start. Once; the ticket stays where it is meanwhile. An error means
   // that the work must not start: Errc::unavailable "queue_full" when another app needed the place
   // in the queue more; the agent's own failure when its breaker has shut meanwhile; Errc::gone
-  // "cancelled" after withdraw().
+  // "cancelled" after withdraw(); Errc::over_quota "budget_exhausted", before any wait.
   Async<void> ready();
 
   // Its place is granted. Also false for work that needs no place.
@@ -35,10 +38,34 @@ class Ticket {
   // until the ticket is dropped; the next run may wait for it.
   void answered();
 
+  // What the work has reserved of budgets is given back by its settling, under this id; empty: it
+  // has reserved nothing. Once. Without a call it is given back with the ticket.
+  std::string hand_over_reservation() {
+    return reservation_.is_held() ? reservation_.hand_over() : "";
+  }
+  bool has_reservation() const { return reservation_.is_held(); }
+  // What an ask has used: for the metrics, and the estimates of the next ones.
+  void note(const AskUsage& used) const {
+    if (metrics_ != nullptr) metrics_->note_used(used);
+    if (budgets_ != nullptr) budgets_->note(used);
+  }
+  // What is left of its budgets in dollars, in billionths; none: it has none of those.
+  std::optional<std::int64_t> nano_usd_left() const { return reservation_.nano_usd_left(); }
+  // What its caller is told of the app's limits.
+  LimitNotice notice(TimePoint now) const {
+    return notice_of(reservation_.states(), reservation_.amounts(), rate_, now);
+  }
+
  private:
   friend class Quota;
   Ticket() = default;
 
+  AskMetrics* metrics_ = nullptr;  // null: the work is not an ask
+  Budgets* budgets_ = nullptr;     // null: the work has no budget
+  Estimates::Key key_;             // of the budgets' estimates
+  std::vector<Budget> app_budgets_;
+  Reservation reservation_;            // from ready() on
+  std::optional<RateState> rate_;      // of an app that has one
   AppShare share_;                     // of what the app may have unanswered
   std::unique_ptr<Slot> slot_;         // null: the work needs no place
   AgentBreakers* breakers_ = nullptr;  // null: the work does not ask them

@@ -8,6 +8,7 @@
 #include "base/refusals.h"
 #include "base/text.h"
 #include "json/result_value.h"
+#include "model/limits/ask_usage.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -75,6 +76,17 @@ RunEnd end_of(const LiveRun& run, const std::optional<Failure>& failure, RunStop
     end.error = first_characters(failure->message, kSentenceCharactersMax);
   }
   return end;
+}
+
+// A program that did not start was not asked anything.
+bool is_ask(const std::optional<Failure>& failure) {
+  return !failure || (failure->cause != Cause::agent_missing && failure->cause != Cause::not_begun);
+}
+
+// What the agent may spend at most, where its app has such a budget.
+std::optional<double> budget_of(const LiveRun& run) {
+  if (!run.ticket) return std::nullopt;
+  return run.ticket->nano_usd_left().transform(usd_of);
 }
 
 }  // namespace
@@ -147,6 +159,7 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
        .system_file = std::move(dir->system_file),
        .system_mode = request.system_mode,
        .effort = request.effort,
+       .budget_usd = budget_of(*run),
        .attachments = std::move(dir->attachments)});
   if (!shot) co_return std::unexpected(shot.error());
   run->shot = std::move(*shot);
@@ -200,7 +213,19 @@ Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answ
   end.exit_signal = answer.exit_signal;
   end.usage = answer.usage;
   end.cost_usd = answer.cost_usd;
-  end.agent_ms = end.duration_ms;
+  if (is_ask(outcome.failure)) end.agent_ms = end.duration_ms;
+  if (run->ticket) {
+    outcome.limits = run->ticket->notice(end.ended_at);
+    end.reservation = run->ticket->hand_over_reservation();
+    if (end.agent_ms) {
+      run->ticket->note({.app = run->app->name,
+                         .agent = run->request.agent,
+                         .model = run->request.model,
+                         .tokens = answer.usage.value_or(Usage()),
+                         .nano_usd = nano_usd_of(answer.cost_usd),
+                         .agent_ms = end.duration_ms});
+    }
+  }
   // Done means committed: a caller whose run is not settled is told so, and not its result.
   auto settled = co_await deps_.settler.settle(std::move(end));
   if (!settled) {

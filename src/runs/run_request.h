@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "model/agent.h"
 #include "model/run.h"
+#include "quota/budgets/limit_notice.h"
 
 namespace clawdforge {
 
@@ -22,6 +23,7 @@ struct RunRequest {
   std::optional<PermissionMode> permission_mode;  // none: the default, until execute() has set it
   std::vector<std::string> files;                 // tokens
   std::chrono::seconds timeout{};
+  bool waits = false;  // rather than be refused by a limit that ends in time
   std::chrono::steady_clock::time_point received;  // what the timeout counts from
 };
 
@@ -34,6 +36,7 @@ struct RunOutcome {
   std::optional<double> cost_usd;
   std::vector<Denial> denials;
   std::string error_tail;
+  LimitNotice limits{};  // of the app
   std::chrono::milliseconds duration{};
 };
 

@@ -59,6 +59,7 @@ Runs::Runs(Dependencies deps)
                                      .ids = deps.ids,
                                      .instance_id = std::move(deps.instance_id),
                                      .compute = deps.compute})),
+      parking_(deps.executor),
       tasks_(deps.executor) {}
 
 Runs::~Runs() = default;
@@ -115,6 +116,21 @@ Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest reque
   co_return co_await run->answer();
 }
 
+Async<RunOutcome> Runs::execute_in_time(std::shared_ptr<const App> app, RunRequest request,
+                                        HangUp* hang_up) {
+  const auto deadline = request.received + request.timeout;
+  while (true) {
+    auto outcome = co_await execute(app, request, hang_up);
+    // One that a breaker refused has no run.
+    std::optional<Failure> refusal;
+    if (!outcome) refusal = outcome.error();
+    if (outcome && outcome->run_id.empty()) refusal = outcome->failure;
+    if (!refusal) co_return outcome;
+    const bool may_try = co_await parking_.wait(app->name, std::move(*refusal), deadline, hang_up);
+    if (!may_try) co_return outcome;
+  }
+}
+
 // From the queue to the end of the last process.
 Task<void> Runs::work(std::shared_ptr<LiveRun> run) {
   std::optional<Ticket>& ticket = run->ticket;
@@ -154,6 +170,7 @@ void Runs::end_app(const AppName& app) {
 
 Task<void> Runs::stop() {
   is_stopping_ = true;
+  parking_.stop();
   for (LiveRun* run : live_) run->stop(RunStop::shutdown);
   co_await tasks_.join();
   co_await settler_->stop();

@@ -18,6 +18,7 @@
 #include "base/ids.h"
 #include "base/telemetry/metrics.h"
 #include "model/app.h"
+#include "quota/budgets/parking.h"
 #include "runs/run_request.h"
 
 namespace clawdforge {
@@ -67,6 +68,9 @@ class Runs {
   // "interrupted" or "ledger_unavailable"; Errc::unauthorized "token_revoked". `hang_up` cancels
   // the run.
   Async<RunOutcome> execute(std::shared_ptr<const App> app, RunRequest request, HangUp* hang_up);
+  // The same, but a limit that ends within the run's time lets it wait instead of refusing it.
+  Async<RunOutcome> execute_in_time(std::shared_ptr<const App> app, RunRequest request,
+                                    HangUp* hang_up);
 
   // Ends one of the app's own runs, and returns when that is settled. False: it has ended by
   // itself, or before. Errc::not_found "run_not_found".
@@ -98,6 +102,7 @@ class Runs {
   const std::unique_ptr<RunExecution> execution_;
   std::list<LiveRun*> live_;
   bool is_stopping_ = false;
+  Parking parking_;
   TaskGroup tasks_;
 };
 

@@ -23,6 +23,8 @@ struct SessionRequest {
 };
 
 struct TurnStream {
+  std::string rate_limit_policy{};  // as in TurnOutcome
+  std::string rate_limit{};
   std::int64_t turn_index = 0;
   std::unique_ptr<EventReader> reader;  // also tells events of other turns
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/async/hang_up_subscription.h"
+#include "quota/budgets/parking.h"
 #include "sessions/journal/feeds.h"
 #include "sessions/live/session_dependencies.h"
 #include "sessions/live/session_refusals.h"
@@ -11,6 +12,26 @@
 #include "sessions/session_closer.h"
 
 namespace clawdforge {
+namespace {
+
+// A ticket that is ready. One that waits rather than be refused does so until `deadline`.
+Async<Ticket> admit_turn(Quota* quota, Parking* parking, std::shared_ptr<const App> app, Work work,
+                         bool waits, std::chrono::steady_clock::time_point deadline) {
+  while (true) {
+    auto ticket = quota->admit(*app, work);
+    std::optional<Failure> refusal;
+    if (!ticket) {
+      refusal = std::move(ticket.error());
+    } else if (auto ready = co_await ticket->ready(); !ready) {
+      refusal = std::move(ready.error());
+    }
+    if (!refusal) co_return std::move(*ticket);
+    const bool may_try = waits && co_await parking->wait(app->name, *refusal, deadline, nullptr);
+    if (!may_try) co_return std::unexpected(std::move(*refusal));
+  }
+}
+
+}  // namespace
 
 struct Sessions::Parts {
   Parts(Dependencies dependencies, Options settings)
@@ -18,13 +39,15 @@ struct Sessions::Parts {
         options(settings),
         feeds(options.reader_bytes_max),
         live(deps, options, feeds),
-        closer(deps, live, feeds) {}
+        closer(deps, live, feeds),
+        parking(deps.executor) {}
 
   const Dependencies deps;
   const Options options;
   Feeds feeds;
   LiveSessions live;
   SessionCloser closer;
+  Parking parking;
 };
 
 Sessions::Sessions(Dependencies dependencies, Options options)
@@ -41,7 +64,10 @@ void Sessions::recheck_readers() { feeds_.recheck_readers(); }
 
 void Sessions::end_event_streams() { feeds_.shut_down(); }
 
-Task<void> Sessions::stop() { return live_.stop(); }
+Task<void> Sessions::stop() {
+  parts_->parking.stop();
+  return live_.stop();
+}
 
 std::size_t Sessions::live_count() const { return live_.live_count(); }
 
@@ -67,6 +93,13 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
   auto session = co_await own(app->name, id);
   if (!session) co_return std::unexpected(session.error());
   if (session->closed_at) co_return session_closed();
+  auto may = check_policy(deps_.policies.of(*app, session->agent), *session);
+  if (!may) co_return std::unexpected(std::move(may.error()));
+  auto ticket = co_await admit_turn(&deps_.quota, &parts_->parking, app,
+                                    {WorkKind::turn, session->agent, session->model}, request.waits,
+                                    request.received + request.timeout);
+  if (!ticket) co_return std::unexpected(std::move(ticket.error()));
+  request.is_reserved = ticket->has_reservation();
   std::vector<Attachment> attachments;
   if (!request.files.empty()) {
     auto found = co_await deps_.uploads.find(app->name, request.files);
@@ -86,8 +119,6 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
   const auto allowed = check_policy(policy, known ? known->session() : *session);
   if (!allowed) co_return std::unexpected(allowed.error());
   request.permission_mode_max = permission_mode_max(policy);
-  auto ticket = deps_.quota.admit(*app, {WorkKind::turn, session->agent, session->model});
-  if (!ticket) co_return std::unexpected(ticket.error());
   const std::int64_t turns_given = session->turn_count;
   const auto live = live_.find_or_add(std::move(*session));
   auto turn = live->enqueue(std::move(request), std::move(attachments), turns_given);
@@ -102,7 +133,13 @@ Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, SessionId id, 
   const std::shared_ptr<LiveTurn> turn = std::move(*accepted);
   const std::shared_ptr<LiveSession> live = live_.find(id);
   const HangUpSubscription subscription(hang_up, [live, turn] { live->on_caller_gone(turn); });
-  co_return co_await live->answer(turn);
+  auto outcome = co_await live->answer(turn);
+  if (outcome && turn->ticket) {
+    LimitNotice notice = turn->ticket->notice(deps_.clock.now());
+    outcome->rate_limit_policy = std::move(notice.policy);
+    outcome->rate_limit = std::move(notice.left);
+  }
+  co_return outcome;
 }
 
 Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, SessionId id,
@@ -120,6 +157,11 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, SessionI
   // A caller who is told that it was accepted may come back for its end, also after a restart.
   const auto committed = co_await live->committed();
   if (!committed) co_return std::unexpected(committed.error());
+  if (const auto& ticket = (*accepted)->ticket) {
+    LimitNotice notice = ticket->notice(deps_.clock.now());
+    stream.rate_limit_policy = std::move(notice.policy);
+    stream.rate_limit = std::move(notice.left);
+  }
   co_return stream;
 }
 

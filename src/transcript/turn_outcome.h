@@ -23,6 +23,8 @@ struct TurnOutcome {
   std::optional<bool> is_resumed;  // the process had to be started again; false: it forgot
   std::string error_tail;
   std::chrono::milliseconds duration{};
+  std::string rate_limit_policy;  // headers of these names; empty: the app has no limits
+  std::string rate_limit;
 };
 
 }  // namespace clawdforge

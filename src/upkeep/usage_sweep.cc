@@ -1,5 +1,6 @@
 #include "upkeep/usage_sweep.h"
 
+#include "ledger/usage/budget_rows.h"
 #include "ledger/usage/usage_rows.h"
 
 namespace clawdforge {
@@ -7,11 +8,12 @@ namespace {
 
 constexpr std::chrono::hours kUsageMinutesAge{48};
 constexpr std::chrono::hours kUsageHoursAge{400 * 24};
+constexpr std::chrono::hours kBudgetWindowsAge{1};
 constexpr int kUsageHoursMax = 200;  // folded or removed in one tick, each in a transaction
 
 }  // namespace
 
-Async<void> sweep_usage(UsageRows* rows, const Clock* clock) {
+Async<void> sweep_usage(UsageRows* rows, BudgetRows* budgets, const Clock* clock) {
   for (int hour = 0; hour < kUsageHoursMax; ++hour) {
     const auto folded = co_await rows->fold(clock->now() - kUsageMinutesAge);
     if (!folded) co_return std::unexpected(folded.error());
@@ -22,7 +24,7 @@ Async<void> sweep_usage(UsageRows* rows, const Clock* clock) {
     if (!trimmed) co_return std::unexpected(trimmed.error());
     if (!*trimmed) break;
   }
-  co_return Result<void>{};
+  co_return co_await budgets->trim(clock->now() - kBudgetWindowsAge);
 }
 
 }  // namespace clawdforge

@@ -1,4 +1,5 @@
-// What the sweeper does with rows of usage: minutes become hours, and old hours go.
+// What the sweeper does with rows of usage: minutes become hours, and old hours go. So do windows
+// of budgets that are over.
 #pragma once
 
 #include "base/async/async.h"
@@ -6,9 +7,10 @@
 
 namespace clawdforge {
 
+class BudgetRows;
 class UsageRows;
 
-// Both must live until the task has ended. Goes on with the next call where there is much to do.
-Async<void> sweep_usage(UsageRows* rows, const Clock* clock);
+// All must live until the task has ended. Goes on with the next call where there is much to do.
+Async<void> sweep_usage(UsageRows* rows, BudgetRows* budgets, const Clock* clock);
 
 }  // namespace clawdforge

@@ -52,8 +52,9 @@ std::unexpected<Failure> upload_quota_full() {
 }  // namespace
 
 IncomingUpload::IncomingUpload(std::unique_ptr<IncomingFile> file, std::int64_t bytes_max,
-                               ByteTally& tally, AppName app)
-    : file_(std::move(file)), bytes_max_(bytes_max), space_(tally, std::move(app)) {}
+                               ByteTally& tally, AppName app,
+                               std::optional<std::int64_t> app_bytes_max)
+    : file_(std::move(file)), bytes_max_(bytes_max), space_(tally, std::move(app), app_bytes_max) {}
 
 IncomingUpload::~IncomingUpload() = default;
 
@@ -97,11 +98,12 @@ Async<void> Uploads::count_stored() {
   co_return Result<void>{};
 }
 
-Async<std::unique_ptr<IncomingUpload>> Uploads::begin(AppName app, std::int64_t bytes_max) {
+Async<std::unique_ptr<IncomingUpload>> Uploads::begin(AppName app, std::int64_t bytes_max,
+                                                      std::optional<std::int64_t> app_bytes_max) {
   auto file = co_await files_.begin(Lane(app));
   if (!file) co_return std::unexpected(file.error());
-  auto incoming =
-      std::make_unique<IncomingUpload>(std::move(*file), bytes_max, tally_, std::move(app));
+  auto incoming = std::make_unique<IncomingUpload>(std::move(*file), bytes_max, tally_,
+                                                   std::move(app), app_bytes_max);
   if (!incoming->space_.add(kUploadOverheadBytes)) co_return upload_quota_full();
   co_return incoming;
 }

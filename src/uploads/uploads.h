@@ -29,7 +29,7 @@ struct Attachment;
 class IncomingUpload {
  public:
   IncomingUpload(std::unique_ptr<IncomingFile> file, std::int64_t bytes_max, ByteTally& tally,
-                 AppName app);
+                 AppName app, std::optional<std::int64_t> app_bytes_max);
   ~IncomingUpload();
   IncomingUpload(const IncomingUpload&) = delete;
   IncomingUpload& operator=(const IncomingUpload&) = delete;
@@ -70,7 +70,9 @@ class Uploads {
   std::int64_t bytes() const { return tally_.total(); }  // stored and under way
 
   // Errc::over_quota "upload_quota_full". Errc::unavailable when the disk does not take it.
-  Async<std::unique_ptr<IncomingUpload>> begin(AppName app, std::int64_t bytes_max);
+  // `app_bytes_max`: the app's own limit; none: that of all.
+  Async<std::unique_ptr<IncomingUpload>> begin(AppName app, std::int64_t bytes_max,
+                                               std::optional<std::int64_t> app_bytes_max = {});
   // The file has arrived whole; its token works when this returns. An error leaves neither
   // the file nor a row: Errc::unavailable, of the disk or "ledger_unavailable".
   Async<KeptUpload> keep(std::unique_ptr<IncomingUpload> incoming, NewUpload upload);

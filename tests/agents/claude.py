@@ -63,7 +63,7 @@ FLAGS = {"-p", "--print", "--strict-mcp-config", "--no-session-persistence",
          "--disable-slash-commands", "--verbose"}
 OPTIONS = {"--output-format", "--model", "--append-system-prompt", "--system-prompt",
            "--append-system-prompt-file", "--system-prompt-file", "--effort", "--setting-sources",
-           "--permission-mode", "--settings", "--allowedTools"}
+           "--permission-mode", "--settings", "--allowedTools", "--max-budget-usd"}
 STANDARD = {"stdin": 0, "stdout": 1, "stderr": 2}
 CHILD_SECONDS = 600
 

@@ -1,5 +1,7 @@
 #include "agent/claude/claude_cli.h"
 
+#include <fmt/format.h>
+
 namespace clawdforge {
 
 std::vector<std::string> claude_arguments(const OneShotRequest& request, bool owner_settings) {
@@ -11,6 +13,10 @@ std::vector<std::string> claude_arguments(const OneShotRequest& request, bool ow
   }
   if (!request.effort.empty()) {
     arguments.insert(arguments.end(), {"--effort", request.effort});
+  }
+  if (request.budget_usd) {
+    arguments.insert(arguments.end(),
+                     {"--max-budget-usd", fmt::format("{:.6f}", *request.budget_usd)});
   }
   if (!owner_settings) {
     arguments.insert(arguments.end(),

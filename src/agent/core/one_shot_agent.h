@@ -18,6 +18,7 @@ struct OneShotRequest {
   std::string system_file;  // path of a file that holds the system prompt; empty: there is none
   SystemMode system_mode = SystemMode::append;
   std::string effort;                    // empty: the agent's own default
+  std::optional<double> budget_usd{};    // what it may spend, for agents that can be told
   std::vector<std::string> attachments;  // names in the working directory
 };
 

@@ -25,7 +25,7 @@ constexpr std::size_t kDemoPromptBytesMax = 32 * 1024 * 1024;
 // What our own callers pass to Claude's command line; the demo takes no notice of most.
 constexpr std::array<std::string_view, 5> kFlags = {
     "-p", "--print", "--strict-mcp-config", "--no-session-persistence", "--disable-slash-commands"};
-constexpr std::array<std::string_view, 11> kOptions = {"--output-format",
+constexpr std::array<std::string_view, 12> kOptions = {"--output-format",
                                                        "--permission-mode",
                                                        "--settings",
                                                        "--allowedTools",
@@ -35,7 +35,8 @@ constexpr std::array<std::string_view, 11> kOptions = {"--output-format",
                                                        "--append-system-prompt-file",
                                                        "--system-prompt-file",
                                                        "--effort",
-                                                       "--setting-sources"};
+                                                       "--setting-sources",
+                                                       "--max-budget-usd"};
 
 struct Call {
   bool is_acp = false;

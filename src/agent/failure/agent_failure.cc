@@ -42,7 +42,7 @@ Failure failure_to_start(const std::string& agent, int error) {
   return {.kind = Errc::unavailable,
           .code = is_missing ? "agent_missing" : "agent_not_started",
           .message = std::move(sentence),
-          .cause = is_missing ? Cause::agent_missing : Cause::other};
+          .cause = is_missing ? Cause::agent_missing : Cause::not_begun};
 }
 
 Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status,

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "json/json_members.h"
+#include "model/limits/app_limits.h"
 #include "model/policy_fields.h"
 
 namespace clawdforge {
@@ -36,6 +37,19 @@ void take_count(Fields& fields, std::string_view name, std::optional<std::int64_
   if (fields.given(name) != nullptr) count = fields.integer(name, 1, kCountMax);
 }
 
+void take_limits(Fields& fields, App& app) {
+  AppLimits limits = app.limits ? *app.limits : AppLimits{};
+  for (const LimitField& field : limit_fields()) {
+    const boost::json::value* const value = fields.given(field.name);
+    if (value == nullptr) continue;
+    if (std::string wrong = field.set(limits, *value); !wrong.empty()) {
+      fields.wrong(field.name, std::move(wrong));
+    }
+  }
+  app.limits =
+      limits == AppLimits{} ? nullptr : std::make_shared<const AppLimits>(std::move(limits));
+}
+
 }  // namespace
 
 void take_settings(Fields& fields, App& app) {
@@ -50,6 +64,7 @@ void take_settings(Fields& fields, App& app) {
       fields.wrong(field.name, std::move(wrong));
     }
   }
+  take_limits(fields, app);
 }
 
 void append_cidrs(std::string& out, const std::vector<Cidr>& cidrs) {
@@ -75,6 +90,11 @@ void append_limits(std::string& out, const App& app) {
                 app.event_format ? std::optional(name_of(*app.event_format)) : std::nullopt);
   append_member(out, "max_sessions", app.sessions_max);
   append_member(out, "max_runs", app.runs_max);
+  const AppLimits none;
+  for (const LimitField& field : limit_fields()) {
+    append_name(out, field.name);
+    out += boost::json::serialize(field.show(app.limits ? *app.limits : none));
+  }
 }
 
 }  // namespace clawdforge

@@ -16,4 +16,10 @@ Response failure_response(const Failure& why, std::string body) {
   return response;
 }
 
+void add_limit_headers(Response& response, const std::string& policy, const std::string& left) {
+  if (policy.empty()) return;
+  response.headers.emplace_back("RateLimit-Policy", policy);
+  response.headers.emplace_back("RateLimit", left);
+}
+
 }  // namespace clawdforge

@@ -48,7 +48,8 @@ Refusal refusal_of(const Failure& failure, std::string_view request_id) {
           .message = failure.message,
           .request_id = request_id,
           .retry_after = failure.retry_after,
-          .fields = failure.fields};
+          .fields = failure.fields,
+          .limit = failure.limit};
 }
 
 void render_native_refusal(const Refusal& refusal, Response& response) {
@@ -67,6 +68,10 @@ void render_native_refusal(const Refusal& refusal, Response& response) {
       body += '}';
     }
     body += ']';
+  }
+  if (!refusal.limit.empty()) {
+    append_name(body, "limit");
+    body += refusal.limit;
   }
   body += '}';
 }

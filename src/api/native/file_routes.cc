@@ -10,6 +10,7 @@
 #include "api/core/query.h"
 #include "base/json_text.h"
 #include "http/message/multipart.h"
+#include "model/limits/app_limits.h"
 
 namespace clawdforge {
 namespace {
@@ -85,8 +86,9 @@ struct Target {
 // What was pulled so far goes to the disk, where the file begins with its first block.
 Async<void> write_block(Target to, UploadForm* form, std::unique_ptr<IncomingUpload>* incoming) {
   if (!*incoming) {
-    auto begun =
-        co_await to.uploads->begin(to.app->name, static_cast<std::int64_t>(to.file_bytes_max));
+    auto begun = co_await to.uploads->begin(
+        to.app->name, static_cast<std::int64_t>(to.file_bytes_max),
+        to.app->limits ? to.app->limits->upload_bytes_max : std::nullopt);
     if (!begun) co_return std::unexpected(begun.error());
     *incoming = std::move(*begun);
   }

@@ -51,6 +51,7 @@ void parse_agent(Fields& fields, RunRequest& run, const RunDefaults& defaults) {
 }
 
 void add_headers(Response& response, const RunOutcome& outcome) {
+  add_limit_headers(response, outcome.limits.policy, outcome.limits.left);
   if (!outcome.run_id.empty()) {
     response.headers.emplace_back("X-Clawdforge-Run-Id", outcome.run_id.str());
   }
@@ -118,7 +119,10 @@ Task<Response> run(Runs* runs, ComputeWorker* compute, std::shared_ptr<const Run
   name_ignored_fields(*request, std::move(*ignored));
   if (!parsed) co_return problem(parsed.error(), request->id);
   parsed->run.received = request->received;
-  const auto outcome = co_await runs->execute(caller.app, std::move(parsed->run), request->hang_up);
+  const auto outcome =
+      parsed->run.waits
+          ? co_await runs->execute_in_time(caller.app, std::move(parsed->run), request->hang_up)
+          : co_await runs->execute(caller.app, std::move(parsed->run), request->hang_up);
   if (!outcome) co_return problem(outcome.error(), request->id);
   const std::optional<Failure>& why = outcome->failure;
   if (why) co_return failure(*outcome, *why, request->id);
@@ -163,6 +167,7 @@ Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
   parse_agent(fields, run, defaults);
   run.permission_mode = permission_mode_of(fields);
   run.files = files_of(fields);
+  run.waits = fields.boolean("wait").value_or(false);
   run.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
   for (const std::string& name :
        fields.texts("include", kIncludesMax).value_or(std::vector<std::string>{})) {

@@ -147,6 +147,7 @@ Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
   turn.files = files_of(fields);
   turn.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
   parsed.format = event_format_of(fields, defaults.event_format);
+  parsed.turn.waits = fields.boolean("wait").value_or(false);
   parsed.is_streamed = fields.boolean("stream").value_or(accepts_stream);
   if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
   return parsed;

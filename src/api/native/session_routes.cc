@@ -1,5 +1,6 @@
 #include "api/native/session_routes.h"
 
+#include "api/core/failure_answer.h"
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
 #include "api/native/event_routes.h"
@@ -52,8 +53,10 @@ Async<Response> stream_turn(TurnDependencies deps, std::shared_ptr<const App> ap
   }
   auto stream = co_await deps.sessions->stream_turn(app, std::move(id), std::move(asked));
   if (!stream) co_return std::unexpected(std::move(stream.error()));
-  co_return event_stream(std::move(stream->reader), stream->turn_index, std::move(*share), app,
-                         *deps.apps);
+  Response response = event_stream(std::move(stream->reader), stream->turn_index, std::move(*share),
+                                   app, *deps.apps);
+  add_limit_headers(response, stream->rate_limit_policy, stream->rate_limit);
+  co_return response;
 }
 
 Task<Response> turn(TurnDependencies deps, SessionDefaults defaults, Caller caller,
@@ -82,7 +85,9 @@ Task<Response> turn(TurnDependencies deps, SessionDefaults defaults, Caller call
   const auto outcome =
       co_await deps.sessions->turn(caller.app, *id, std::move(asked), request->hang_up);
   if (!outcome) co_return session_problem(outcome.error(), request->id);
-  co_return turn_answer(*id, *outcome, events->take_json(), request->id);
+  Response response = turn_answer(*id, *outcome, events->take_json(), request->id);
+  add_limit_headers(response, outcome->rate_limit_policy, outcome->rate_limit);
+  co_return response;
 }
 
 Task<Response> show(Sessions* sessions, Caller caller, Request* request) {

@@ -22,6 +22,7 @@ struct Refusal {
   std::string_view request_id{};         // of the request
   std::chrono::seconds retry_after{0};   // zero: waiting does not help
   std::span<const FieldError> fields{};  // which fields were wrong, where that is the reason
+  std::string_view limit{};              // JSON text: which limit is reached; empty: none
 };
 
 // Writes the body. It may also change the status and add headers of its dialect; the headers that

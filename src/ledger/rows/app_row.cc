@@ -7,6 +7,7 @@
 
 #include "base/json_text.h"
 #include "ledger/core/row_values.h"
+#include "model/limits/app_limits.h"
 #include "model/policy_fields.h"
 
 namespace clawdforge {
@@ -85,6 +86,15 @@ Read<Policy> policy_of_row(const SqlValue& value) {
   return policy_from(*text);
 }
 
+Read<std::shared_ptr<const AppLimits>> limits_of_row(const SqlValue& value) {
+  if (std::holds_alternative<std::monostate>(value)) return nullptr;
+  const auto* text = std::get_if<std::string>(&value);
+  if (text == nullptr) return std::unexpected("limits is not a JSON object");
+  auto limits = limits_from(*text);
+  if (!limits) return std::unexpected(std::move(limits.error()));
+  return std::make_shared<const AppLimits>(std::move(*limits));
+}
+
 }  // namespace
 
 SqlRow row_of(const App& app) {
@@ -98,6 +108,7 @@ SqlRow row_of(const App& app) {
   row[kAppAtCreatedAt] = unix_seconds(app.created_at);
   if (app.last_used_at) row[kAppAtLastUsedAt] = unix_seconds(*app.last_used_at);
   if (app.policy != Policy{}) row[kAppAtPolicy] = policy_text(app.policy);
+  if (app.limits) row[kAppAtLimits] = limits_text(*app.limits);
   return row;
 }
 
@@ -125,6 +136,9 @@ std::expected<App, std::string> app_from(const SqlRow& row) {
   auto policy = policy_of_row(row.at(kAppAtPolicy));
   if (!policy) return std::unexpected(std::move(policy.error()));
 
+  auto limits = limits_of_row(row.at(kAppAtLimits));
+  if (!limits) return std::unexpected(std::move(limits.error()));
+
   app.token_digest = *digest;
   app.ip_cidrs = std::move(*cidrs);
   app.event_format = *format;
@@ -133,6 +147,7 @@ std::expected<App, std::string> app_from(const SqlRow& row) {
   app.created_at = created_at->value_or(TimePoint());
   app.last_used_at = *last_used_at;
   app.policy = std::move(*policy);
+  app.limits = std::move(*limits);
   return app;
 }
 

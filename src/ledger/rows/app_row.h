@@ -22,6 +22,7 @@ enum AppColumn : std::size_t {
   kAppAtCreatedAt,
   kAppAtLastUsedAt,
   kAppAtPolicy,
+  kAppAtLimits,
   kAppAtColumnCount,
 };
 

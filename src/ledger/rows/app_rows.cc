@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::string_view kSelectApps =
     "SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, created_at, "
-    "last_used_at, policy FROM tokens";
+    "last_used_at, policy, limits FROM tokens";
 constexpr std::string_view kAddApp =
     "INSERT INTO tokens (name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, "
-    "created_at, last_used_at, policy) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) "
+    "created_at, last_used_at, policy, limits) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) "
     "ON CONFLICT (name) DO NOTHING";
 constexpr std::string_view kSelectApp =
     "SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, created_at, "
-    "last_used_at, policy FROM tokens WHERE name = $1";
+    "last_used_at, policy, limits FROM tokens WHERE name = $1";
 constexpr std::string_view kChangeApp =
     "UPDATE tokens SET ip_cidrs = $2, event_format = $3, max_sessions = $4, max_runs = $5, "
-    "policy = $6 WHERE name = $1";
+    "policy = $6, limits = $7 WHERE name = $1";
 constexpr std::string_view kDigestOfApp = "SELECT token_sha256 FROM tokens WHERE name = $1";
 constexpr std::string_view kRotateApp = "UPDATE tokens SET token_sha256 = $2 WHERE name = $1";
 constexpr std::string_view kDeleteApp = "DELETE FROM tokens WHERE name = $1";
@@ -92,9 +92,9 @@ Result<App> change_app(SqlDriver& driver, const AppName& name, const AppChange& 
   }
   change(*app);
   const SqlRow row = row_of(*app);
-  const auto changed =
-      driver.execute(kChangeApp, {name.str(), row[kAppAtCidrs], row[kAppAtEventFormat],
-                                  row[kAppAtSessionsMax], row[kAppAtRunsMax], row[kAppAtPolicy]});
+  const auto changed = driver.execute(
+      kChangeApp, {name.str(), row[kAppAtCidrs], row[kAppAtEventFormat], row[kAppAtSessionsMax],
+                   row[kAppAtRunsMax], row[kAppAtPolicy], row[kAppAtLimits]});
   if (!changed) return std::unexpected(changed.error());
   const auto audited = note_token(driver, name, audit);
   if (!audited) return std::unexpected(audited.error());

@@ -7,6 +7,7 @@
 #include "ledger/rows/instance_rows.h"
 #include "ledger/rows/page_cursor.h"
 #include "ledger/rows/run_row.h"
+#include "ledger/usage/budget_rows.h"
 #include "ledger/usage/usage_count.h"
 
 namespace clawdforge {
@@ -89,6 +90,9 @@ AskUsage ask_of(const SqlRow& row, const RunEnd& end) {
 
 // Counted in the usage with the change that ends the row, so never twice.
 Result<void> settle_run(SqlDriver& driver, const RunEnd& end) {
+  if (!end.reservation.empty()) {
+    if (auto released = release_in(driver, end.reservation); !released) return released;
+  }
   const auto settled = driver.execute(kSettleRun, row_of(end));
   if (!settled) return std::unexpected(settled.error());
   if (settled->rows.empty() || !end.agent_ms) return {};
@@ -186,6 +190,11 @@ Async<std::vector<ProcessMark>> RunRows::left_processes(std::int64_t limit) cons
 Async<std::int64_t> RunRows::interrupt_left(TimePoint at) {
   return worker_.call<std::int64_t>(Lane(), Access::write, [self = self_, at](SqlDriver& driver) {
     static const std::string kForget = fmt::format(kForgetProcesses, owner_has_ended("runs"));
+    static const std::string kDropReserved = fmt::format(
+        "DELETE FROM reservations WHERE (instance_id IS NULL OR instance_id <> $1) AND {}",
+        owner_has_ended("reservations"));
+    const auto dropped = driver.execute(kDropReserved, {self.str()});
+    if (!dropped) return Result<std::int64_t>(std::unexpected(dropped.error()));
     auto interrupted = interrupt_runs(driver, self, at);
     if (!interrupted) return interrupted;
     auto forgotten = without_rows(driver.execute(kForget, {self.str()}));

@@ -39,7 +39,8 @@ class RunRows {
   // oldest first and at most `limit`.
   Async<std::vector<ProcessMark>> left_processes(std::int64_t limit) const;
   // At start: what lives that have ended have left unfinished becomes "interrupted", and no run of
-  // theirs names a process any more. Gives how many were unfinished.
+  // theirs names a process any more. What they had reserved, for turns too, is given back. Gives
+  // how many were unfinished.
   Async<std::int64_t> interrupt_left(TimePoint at);
 
  private:

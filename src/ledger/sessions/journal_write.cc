@@ -10,6 +10,7 @@
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
 #include "ledger/sessions/journal_rows.h"
+#include "ledger/usage/budget_rows.h"
 #include "ledger/usage/usage_count.h"
 
 namespace clawdforge {
@@ -240,6 +241,10 @@ Result<void> write_parts(SqlDriver& driver, const PreparedWrite& prepared) {
 }
 
 Result<void> write_all(SqlDriver& driver, const PreparedWrite& prepared) {
+  for (const TurnSettled& end : prepared.write->ends) {
+    if (end.reservation.empty()) continue;
+    if (auto released = release_in(driver, end.reservation); !released) return released;
+  }
   auto written = write_parts(driver, prepared);
   const auto bytes_max = prepared.write->journal_bytes_max;
   if (!written || !bytes_max) return written;

@@ -93,12 +93,12 @@ TEST(SqliteStart, RefusesTheLedgerOfANewerProgramAndLeavesItAlone) {
   const std::string path = dir.file("l.db");
   make_ledger(path);
   OtherProgram other(path);
-  other.run("INSERT INTO schema_migrations VALUES (7, '0007_later.sql', 1)");
+  other.run("INSERT INTO schema_migrations VALUES (99, '0099_later.sql', 1)");
   EXPECT_EQ(start_message(path),
             "The ledger " + path +
-                " was written by a newer clawdforge (schema 7, this program knows " +
+                " was written by a newer clawdforge (schema 99, this program knows " +
                 std::to_string(std::size(kSchemaFiles)) + "); use that version.");
-  EXPECT_EQ(other.ask("SELECT MAX(number) FROM schema_migrations"), "7");
+  EXPECT_EQ(other.ask("SELECT MAX(number) FROM schema_migrations"), "99");
 }
 
 TEST(SqliteStart, RefusesTheDatabaseOfAnotherProgram) {

@@ -18,6 +18,11 @@ constexpr std::string_view kPlainColumns[] = {
     "agent_ms",
 };
 
+// The windows of budgets that are open now, of the app and of all apps.
+constexpr std::string_view kCountWindows =
+    "UPDATE budget_windows SET nano_usd = nano_usd + $3, tokens = tokens + $4, asks = asks + 1, "
+    "agent_ms = agent_ms + $5 WHERE scope IN ($1, '') AND begins_at <= $2 AND ends_at > $2";
+
 void append_each(std::string& text, std::string_view each, std::string_view column) {
   if (!text.empty()) text += ", ";
   for (const char c : each) {
@@ -81,7 +86,10 @@ Result<void> count_ask(SqlDriver& driver, const AskUsage& ask) {
   const std::int64_t minute = unix_seconds(ask.ended_at) / 60 * 60;
   SqlRow row = {minute, ask.app.str(), ask.agent, ask.model, std::string(name_of(ask.kind))};
   append_sums(row, sums_of(ask));
-  return without_rows(driver.execute(kCount, row));
+  if (auto counted = without_rows(driver.execute(kCount, row)); !counted) return counted;
+  return without_rows(
+      driver.execute(kCountWindows, {ask.app.str(), unix_seconds(ask.ended_at), ask.nano_usd,
+                                     all_tokens(ask.tokens), ask.agent_ms}));
 }
 
 }  // namespace clawdforge

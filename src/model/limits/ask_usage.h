@@ -25,16 +25,16 @@ double usd_of(std::int64_t nano_usd);
 
 // One ask that was asked of an agent and has ended, as far as its agent told what it used.
 struct AskUsage {
-  AppName app;
-  std::string agent;
-  std::string model;  // empty: the agent's default
+  AppName app{};
+  std::string agent{};
+  std::string model{};  // empty: the agent's default
   AskKind kind = AskKind::run;
   bool has_failed = false;
   bool is_answered = false;  // it went well, so its time is that of an answer
-  Usage tokens;
+  Usage tokens{};
   std::int64_t nano_usd = 0;
   std::int64_t agent_ms = 0;
-  TimePoint ended_at;
+  TimePoint ended_at{};
 };
 
 std::int64_t all_tokens(const Usage& usage);
@@ -55,7 +55,7 @@ std::optional<std::int64_t> answer_ms_at(const AnswerTimes& times, double part);
 struct UsageSums {
   std::int64_t asks = 0;
   std::int64_t failed = 0;
-  Usage tokens;
+  Usage tokens{};
   std::int64_t nano_usd = 0;
   std::int64_t agent_ms = 0;
   AnswerTimes answers{};

@@ -71,6 +71,10 @@ Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn
     if (!paths) co_return paths.error();
     turn->request.prompt = with_paths(*paths, std::move(turn->request.prompt));
   }
+  if (turn->request.is_reserved) {
+    const auto known = co_await journal_.committed(turn->start_mark);
+    if (!known) co_return known.error();
+  }
   // That it has died may be known as soon as it is listened to.
   if (!is_live()) {
     co_return Failure{.kind = Errc::agent_failed,

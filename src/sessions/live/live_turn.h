@@ -81,6 +81,7 @@ class LiveTurn {
   std::chrono::steady_clock::time_point asked_at;    // once its agent was asked
   std::chrono::steady_clock::time_point give_up_at;  // until when its session waits for it
   std::optional<bool> is_resumed;
+  std::uint64_t start_mark = 0;    // of its beginning in the journal
   std::uint64_t journal_mark = 0;  // of its end, once it is over
   std::string error_tail;
   Signal changed;  // it is over, or its give_up_at has changed

@@ -66,10 +66,12 @@ Result<std::shared_ptr<LiveTurn>> TurnQueue::accept(TurnRequest request,
   }
   // What the agent would say could not be kept, and its answer not be given.
   if (const std::optional<Failure>& failure = journal_.failure()) return std::unexpected(*failure);
+  const bool is_urgent = is_busy() || request.is_reserved;
   session_.turn_count = std::max(session_.turn_count, turns_given) + 1;
   auto turn = std::make_shared<LiveTurn>(deps_.executor, session_.turn_count, std::move(request),
                                          std::move(attachments));
-  journal_.begin_turn(turn->index, is_busy());
+  journal_.begin_turn(turn->index, is_urgent);
+  turn->start_mark = journal_.mark();
   waiting_.push_back(turn);
   return turn;
 }
@@ -143,6 +145,7 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
                       .code = {},
                       .usage = outcome.usage,
                       .cost_usd = outcome.cost_usd};
+  if (turn.ticket) settled.reservation = turn.ticket->hand_over_reservation();
   if (is_ask) {
     settled.agent_ms =
         std::chrono::floor<std::chrono::milliseconds>(last_active_ - turn.asked_at).count();
@@ -152,6 +155,15 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
     settled.error = sentence_of(*outcome.failure);
   }
   if (outcome.cost_usd) session_.cost_usd = session_.cost_usd.value_or(0) + *outcome.cost_usd;
+  if (is_ask && turn.ticket) {
+    turn.ticket->note({.app = session_.app,
+                       .agent = session_.agent,
+                       .model = session_.model,
+                       .kind = AskKind::turn,
+                       .tokens = outcome.usage.value_or(Usage()),
+                       .nano_usd = nano_usd_of(outcome.cost_usd),
+                       .agent_ms = settled.agent_ms.value_or(0)});
+  }
   journal_.settle_turn(std::move(settled));
   turn.journal_mark = journal_.mark();
   deps_.metrics
