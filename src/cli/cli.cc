@@ -43,7 +43,8 @@ std::vector<Command> own_commands() {
 // The table. A room of commands adds its rows here.
 std::vector<Command> join_table(std::vector<Command> further) {
   std::vector<Command> table = run_commands();
-  for (auto rows : {agent_commands(), token_commands(), std::move(further), own_commands()}) {
+  for (auto rows :
+       {agent_commands(), usage_commands(), token_commands(), std::move(further), own_commands()}) {
     std::ranges::move(rows, std::back_inserter(table));
   }
   return table;

@@ -10,6 +10,7 @@ namespace clawdforge {
 
 std::vector<Command> run_commands();    // run, upload
 std::vector<Command> agent_commands();  // agent list, check
+std::vector<Command> usage_commands();  // usage
 std::vector<Command> token_commands();  // token mint, list, show, set, rotate, revoke
 
 }  // namespace clawdforge

@@ -9,7 +9,7 @@ namespace clawdforge {
 namespace json = boost::json;
 namespace {
 
-enum class SettingKind { text, number, list, repeated };
+enum class SettingKind { text, number, list, repeated, budgets };
 
 struct Setting {
   const char* flag;
@@ -28,6 +28,18 @@ constexpr Setting kSettings[] = {
      "of a turn's events: acp or simple (what older SDKs read)", Offers::words, "acp simple"},
     {"--max-sessions", "max_sessions", SettingKind::number, "COUNT", "open sessions it may have"},
     {"--max-runs", "max_runs", SettingKind::number, "COUNT", "runs it may have at once"},
+    {"--expires-at", "expires_at", SettingKind::number, "SECONDS",
+     "when its token stops working, in unix seconds: $(date -d '+30 days' +%s)"},
+    {"--asks-per-minute", "asks_per_minute", SettingKind::number, "COUNT",
+     "runs and turns it may begin in a minute"},
+    {"--budgets", "budgets", SettingKind::budgets, "LIST",
+     "what it may use, window:unit:limit: day:usd:5,month:tokens:1000000,total:asks:100 (hour, "
+     "day, "
+     "week, month or total; usd, tokens, asks or agent_seconds)"},
+    {"--upload-bytes-max", "upload_bytes_max", SettingKind::number, "BYTES",
+     "uploads it may have at once"},
+    {"--weight", "weight", SettingKind::number, "COUNT",
+     "its share of places when several apps wait, 1 (default) to 100"},
     {"--agents", "agents", SettingKind::list, "LIST",
      "agents it may use: claude,demo (default: all)", Offers::agents},
     {"--models", "models", SettingKind::list, "LIST",
@@ -55,12 +67,35 @@ json::array list_in(const std::vector<std::string>& texts, bool has_commas) {
   return list;
 }
 
+// What is not window:unit:limit is left as it is: the gateway says what is wrong with it.
+json::array budgets_in(const std::vector<std::string>& texts) {
+  json::array budgets;
+  for (const json::value& item : list_in(texts, true)) {
+    const std::string text(item.get_string());
+    const std::size_t first = text.find(':');
+    const std::size_t second = text.rfind(':');
+    boost::system::error_code error;
+    const json::value limit =
+        second == std::string::npos ? nullptr : json::parse(text.substr(second + 1), error);
+    if (error || first == second || !limit.is_number()) {
+      budgets.emplace_back(item);
+      continue;
+    }
+    budgets.push_back({{"window", text.substr(0, first)},
+                       {"unit", text.substr(first + 1, second - first - 1)},
+                       {"limit", limit}});
+  }
+  return budgets;
+}
+
 json::value setting_value(const Setting& setting, const Arguments& arguments) {
   switch (setting.kind) {
     case SettingKind::number:
       return *arguments.number(setting.flag);
     case SettingKind::text:
       return json::string(arguments.text(setting.flag));
+    case SettingKind::budgets:
+      return budgets_in(arguments.all(setting.flag));
     case SettingKind::list:
       return list_in(arguments.all(setting.flag), true);
     case SettingKind::repeated:
