@@ -8,6 +8,7 @@ import sqlite3
 from agents import children_of, processes_below
 
 END_SECONDS_MAX = 3
+CAP = 6  # asks of apps whose names end in -capped
 
 def parent_of(pid):
     """Of a process that has ended there is none, reaped or not."""
@@ -131,6 +132,26 @@ def check_rows(gateway, findings):
                     "SELECT s.session_id, count(e.event_id) FROM sessions s "
                     "LEFT JOIN session_events e ON e.session_id = s.session_id "
                     "AND e.event = 'create' GROUP BY s.session_id HAVING count(e.event_id) <> 1",
+                "reservations of asks that are over": "SELECT ask_id, app_name FROM reservations",
+                "usage that is not that of the asks":
+                    "SELECT app_name, SUM(asks), SUM(tokens), SUM(nano), SUM(ms) FROM ("
+                    "SELECT app_name, asks, input_tokens + output_tokens AS tokens, nano_usd AS nano, "
+                    "agent_ms AS ms FROM usage_minutes UNION ALL "
+                    "SELECT app_name, -1, -COALESCE(input_tokens + output_tokens, 0), "
+                    "-CAST(ROUND(COALESCE(cost_usd, 0) * 1e9) AS INT), -agent_ms FROM runs "
+                    "WHERE agent_ms IS NOT NULL UNION ALL "
+                    "SELECT s.app_name, -1, -COALESCE(t.input_tokens + t.output_tokens, 0), "
+                    "-CAST(ROUND(COALESCE(t.cost_usd, 0) * 1e9) AS INT), -t.agent_ms FROM turns t "
+                    "JOIN sessions s ON s.session_id = t.session_id WHERE t.agent_ms IS NOT NULL) "
+                    "GROUP BY app_name HAVING SUM(asks) <> 0 OR SUM(tokens) <> 0 OR SUM(nano) <> 0 "
+                    "OR SUM(ms) <> 0",
+                "windows that do not agree with the usage":
+                    "SELECT scope, w.asks FROM budget_windows w WHERE ends_at > 253000000000 "
+                    "AND w.asks <> (SELECT COALESCE(SUM(u.asks), 0) FROM usage_minutes u "
+                    "WHERE u.app_name = w.scope)",
+                "apps over their budget":
+                    "SELECT app_name, SUM(asks) FROM usage_minutes WHERE app_name LIKE '%-capped' "
+                    f"GROUP BY app_name HAVING SUM(asks) > {CAP}",
         }.items():
             found = ledger.execute(statement).fetchall()
             findings.check(not found, f"{what}: {found[:5]}")

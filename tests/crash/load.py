@@ -5,6 +5,7 @@ import random
 import threading
 
 import client
+from census import CAP
 from client import Lost
 from record import CLOSING, App, Figures, Findings, Run, Session, Upload
 
@@ -15,7 +16,12 @@ AGENT_DEATHS = {"agent_exited", "agent_signal", "agent_exit", "agent_silent", "a
                 "acpx_queue"}
 WEIGHTS = {"turn": 14, "streamed_turn": 12, "cut_stream": 8, "two_turns": 4, "cancelled_turn": 5,
            "asked_turn": 6, "create": 7, "close": 3, "close_while_busy": 1, "run": 5,
-           "left_run": 1, "upload": 5, "mint": 5, "rotate": 3, "revoke": 4, "tail": 3, "look": 3}
+           "left_run": 1, "capped_run": 3, "upload": 5, "mint": 5, "rotate": 3, "revoke": 4, "tail": 3, "look": 3}
+
+
+# So large that they refuse nothing: each ask reserves, and is settled, under kills.
+BUDGETS = [{"window": "total", "unit": "asks", "limit": 1_000_000},
+           {"window": "month", "unit": "usd", "limit": 1_000_000}]
 
 
 class Worker:
@@ -77,7 +83,8 @@ class Worker:
 
     def app(self):
         apps = [app for app in self.apps
-                if not (app.is_gone or app.is_token_unsure or app.is_revoke_unsure)]
+                if not (app.is_gone or app.is_token_unsure or app.is_revoke_unsure
+                        or app.name.endswith("-capped"))]
         return self.choice.choice(apps) if apps else self.do_mint()
 
     def session(self, mode=None):
@@ -107,7 +114,7 @@ class Worker:
         self.minted += 1
         name = f"{self.name}-{self.number}-{self.minted}"
         self.lost_names.add(name)
-        answer = self.admin("POST /admin/tokens", {"name": name})
+        answer = self.admin("POST /admin/tokens", {"name": name, "budgets": BUDGETS})
         self.lost_names.discard(name)
         if not self.expect(answer, 200, f"mint {name}"):
             raise Lost("there is no app to go on with")
@@ -156,6 +163,30 @@ class Worker:
             self.figures["work that died with its agent"] += 1
             self.take_run(answer, "failed", answer.code)
         elif self.expect(answer, 502 if kind == "error" else 200, f"a run of {app.name}"):
+            self.take_run(answer, "succeeded", "ok")
+
+    def do_capped_run(self):
+        """Of an app with few asks, which has no more of them over all kills."""
+        app = next((app for app in self.apps if app.name.endswith("-capped") and not app.is_gone
+                    and not app.is_token_unsure and not app.is_revoke_unsure), None)
+        if app is None:
+            self.minted += 1
+            name = f"{self.name}-{self.number}-{self.minted}-capped"
+            self.lost_names.add(name)
+            answer = self.admin("POST /admin/tokens", {"name": name, "budgets": [
+                {"window": "total", "unit": "asks", "limit": CAP}]})
+            self.lost_names.discard(name)
+            if not self.expect(answer, 200, f"mint {name}"):
+                raise Lost("there is no capped app")
+            app = App(name, answer.body["token"])
+            self.apps.append(app)
+        answer = self.call(app.token, "POST /run", {"agent": "demo", "prompt": "capped"})
+        if answer.status == 429:
+            self.findings.check(answer.code == "budget_exhausted", f"a capped run: {answer}")
+            self.note("a run over its budget")
+        elif self.is_death(answer):
+            self.take_run(answer, "failed", answer.code)
+        elif self.expect(answer, 200, f"a run of {app.name}"):
             self.take_run(answer, "succeeded", "ok")
 
     def take_run(self, answer, state, outcome):

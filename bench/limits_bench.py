@@ -1,0 +1,88 @@
+"""What limits cost: runs of an app with three budgets and a rate against those of one without, in
+turns, on one gateway; and how the cost grows with the number of apps and of usage rows.
+
+  CLAWDFORGE_BIN=build/bench/clawdforge bench/limits_bench.py [rounds]
+"""
+import json
+import os
+import pathlib
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+BUDGETS = [{"window": "day", "unit": "asks", "limit": 10**9},
+           {"window": "month", "unit": "usd", "limit": 10**6},
+           {"window": "total", "unit": "tokens", "limit": 10**12}]
+
+
+def call(url, token, path, body=None):
+    request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {token}"},
+                                     data=None if body is None else json.dumps(body).encode())
+    request.add_header("Content-Type", "application/json")
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)
+
+
+def start(data_dir):
+    env = {**os.environ, "CLAWDFORGE_ADMIN_TOKEN": "x" * 32, "HOME": str(data_dir)}
+    process = subprocess.Popen(
+        [os.environ["CLAWDFORGE_BIN"], "serve", "--listen", "127.0.0.1:0", "--data-dir",
+         str(data_dir), "--log-level", "error"], env=env, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True)
+    return process, process.stdout.readline().split()[-1]
+
+
+def medians(url, tokens, rounds):
+    """Milliseconds of a run of each app; the apps take turns, so that both see the same machine."""
+    times = {name: [] for name in tokens}
+    for number in range(rounds + 10):
+        for name, token in tokens.items():
+            begun = time.perf_counter()
+            call(url, token, "/run", {"agent": "demo", "prompt": "hi"})
+            if number >= 10:
+                times[name].append(1000 * (time.perf_counter() - begun))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def fill(data_dir, apps, rows):
+    """Apps and rows of usage of theirs, as if they had been there for long."""
+    ledger = sqlite3.connect(data_dir / "clawdforge.db", timeout=30)
+    hour = int(time.time()) // 3600 * 3600
+    with ledger:
+        ledger.executemany("INSERT INTO tokens (name, token_sha256) VALUES (?, ?)",
+                           ((f"app{n}", f"{n:064x}") for n in range(apps)))
+        ledger.executemany(
+            "INSERT INTO usage_hours (at, app_name, agent, model, kind, asks) "
+            "VALUES (?, ?, 'demo', 'sonnet', 'run', 1)",
+            ((hour - 3600 * (1 + n // apps), f"app{n % apps}") for n in range(rows)))
+    ledger.close()
+
+
+def main():
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    with tempfile.TemporaryDirectory() as root:
+        data_dir = pathlib.Path(root) / "data"
+        process, url = start(data_dir)
+        try:
+            tokens = {name: call(url, "x" * 32, "/admin/tokens", {"name": name, **fields})["token"]
+                      for name, fields in {
+                          "plain": {}, "limited": {"budgets": BUDGETS, "asks_per_minute": 10**6}
+                      }.items()}
+            for label in ("2 apps, no usage", "10,000 apps, 1,000,000 rows of usage"):
+                if label[0] == "1":
+                    fill(data_dir, 9_990, 1_000_000)
+                    time.sleep(2)  # the gateway reads the apps again
+                found = medians(url, tokens, rounds)
+                print(f"{label}: plain {found['plain']:.2f} ms, three budgets and a rate "
+                      f"{found['limited']:.2f} ms, ratio {found['limited'] / found['plain']:.3f}")
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+if __name__ == "__main__":
+    main()
