@@ -9,9 +9,10 @@
 namespace clawdforge {
 
 Ledger::Ledger(std::unique_ptr<SqlDriver> driver, InstanceId self, IoExecutor executor,
-               LedgerWorkerOptions options, Log& log, Metrics& metrics)
+               LedgerWorkerOptions options, Log& log, Metrics& metrics,
+               std::unique_ptr<SqlDriver> reader)
     : instance_id(std::move(self)),
-      worker(std::move(driver), executor, options, log, metrics),
+      worker(std::move(driver), executor, options, log, metrics, std::move(reader)),
       apps(worker),
       runs(worker, instance_id),
       sessions(worker, instance_id),
@@ -30,6 +31,7 @@ Async<std::int64_t> Ledger::foreign_change_mark() {
 Result<std::unique_ptr<Ledger>> open_ledger(IoExecutor executor, std::string url, InstanceId self,
                                             Log& log, Metrics& metrics, LedgerOptions options) {
   constexpr std::string_view kSqlite = "sqlite:";
+  constexpr std::string_view kInMemory = ":memory:";  // each connection would have its own
   if (url.starts_with("postgresql:") || url.starts_with("postgres:")) {
     return fail(Errc::invalid, "ledger_unsupported",
                 "This build has no PostgreSQL driver yet; use sqlite:PATH for the ledger.");
@@ -47,9 +49,15 @@ Result<std::unique_ptr<Ledger>> open_ledger(IoExecutor executor, std::string url
     log.info("the ledger's schema was brought up to date",
              {{"migrations", std::int64_t{*migrated}}, {"ledger", std::string_view(path)}});
   }
+  std::unique_ptr<SqlDriver> reader;
+  if (path != kInMemory) {
+    auto opened = SqliteDriver::open_to_read(path, options.sqlite);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    reader = std::move(*opened);
+  }
   try {
     return std::make_unique<Ledger>(std::move(*driver), std::move(self), executor, options.worker,
-                                    log, metrics);
+                                    log, metrics, std::move(reader));
   } catch (const std::system_error& thrown) {
     return fail(Errc::unavailable, "ledger_unavailable",
                 fmt::format("The ledger's thread cannot be started: {}.", thrown.what()));

@@ -1,7 +1,8 @@
 // The ledger is what survives a restart: rows by noun, over one worker. The io thread asks, a
 // worker thread does: every call hops to the worker and back. A write is answered only after
 // its commit; an answer that is an error means that nothing of the call was kept. Calls are
-// done in the order in which they were awaited, so a caller reads its own earlier writes. A
+// done in the order in which they were awaited, so a caller reads its own earlier writes; pages of
+// journals and lists are read beside them, and show what was answered before they were asked for. A
 // call that has begun cannot be cancelled: it is answered later, and its coroutine goes on then.
 //
 // Errors of every call: Errc::unavailable, code "ledger_unavailable", when the queue
@@ -36,7 +37,8 @@ namespace clawdforge {
 struct Ledger {
   // `self` is the id of this gateway process, new in every life: its rows carry it.
   Ledger(std::unique_ptr<SqlDriver> driver, InstanceId self, IoExecutor executor,
-         LedgerWorkerOptions options, Log& log, Metrics& metrics);
+         LedgerWorkerOptions options, Log& log, Metrics& metrics,
+         std::unique_ptr<SqlDriver> reader = nullptr);
 
   // A number that differs from the last one when another program has changed the ledger.
   // It may differ without a reason, too.

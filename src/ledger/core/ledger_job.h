@@ -24,11 +24,13 @@ enum class OnStall { refuse, wait };
 
 class LedgerJob : public WorkerJob {
  public:
-  LedgerJob(IoExecutor executor, Access access, OnStall on_stall)
-      : WorkerJob(executor), access_(access), on_stall_(on_stall) {}
+  LedgerJob(IoExecutor executor, Access access, OnStall on_stall, std::size_t bytes)
+      : WorkerJob(executor), access_(access), on_stall_(on_stall), bytes_(bytes) {}
 
   Access access() const { return access_; }
   OnStall on_stall() const { return on_stall_; }
+  // About how much it writes; zero: a few rows.
+  std::size_t bytes() const { return bytes_; }
   std::chrono::steady_clock::time_point since() const { return since_; }
 
   // Worker, inside a transaction. May come again after a rollback: the last time counts.
@@ -45,6 +47,7 @@ class LedgerJob : public WorkerJob {
  private:
   const Access access_;
   const OnStall on_stall_;
+  const std::size_t bytes_;
   const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
@@ -56,9 +59,9 @@ class LedgerCall final : public LedgerJob {
  public:
   using Handler = std::move_only_function<void(Result<T>)>;
 
-  LedgerCall(IoExecutor executor, Access access, OnStall on_stall, LedgerWork<T> work,
-             Handler handler)
-      : LedgerJob(executor, access, on_stall),
+  LedgerCall(IoExecutor executor, Access access, OnStall on_stall, std::size_t bytes,
+             LedgerWork<T> work, Handler handler)
+      : LedgerJob(executor, access, on_stall, bytes),
         work_(std::move(work)),
         handler_(std::move(handler)) {}
 

@@ -16,7 +16,8 @@ double seconds_since(SteadyTime begin) {
 }  // namespace
 
 LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executor,
-                           LedgerWorkerOptions options, Log& log, Metrics& metrics)
+                           LedgerWorkerOptions options, Log& log, Metrics& metrics,
+                           std::unique_ptr<SqlDriver> reader)
     : driver_(std::move(driver)),
       executor_(executor),
       options_(options),
@@ -35,6 +36,9 @@ LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executo
                               "Checkpoints of the ledger that failed.")),
       unknown_(metrics.counter("clawdforge_ledger_stalled_jobs_total",
                                "Calls answered before the ledger did, because it was stuck.")),
+      reads_(reader ? std::make_unique<LedgerWorker>(std::move(reader), executor,
+                                                     for_reads(options), log, metrics)
+                    : nullptr),
       thread_({.jobs_max = options.ledger_jobs_max,
                .lane_jobs_max = options.ledger_jobs_max_per_app,
                .batch_max = options.group_jobs_max},
@@ -46,7 +50,16 @@ LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executo
                      driver_.reset();
                    }}) {}
 
-void LedgerWorker::stop() { thread_.stop(); }
+LedgerWorkerOptions LedgerWorker::for_reads(LedgerWorkerOptions options) {
+  options.tidies = false;
+  return options;
+}
+
+// The reads first: what they still see of the database's log could not be tidied away.
+void LedgerWorker::stop() {
+  if (reads_) reads_->stop();
+  thread_.stop();
+}
 
 void LedgerWorker::submit(const Lane& lane, Job job) {
   queued_.add(1);
@@ -67,6 +80,7 @@ void LedgerWorker::refuse(Job job, std::string why) {
 }
 
 void LedgerWorker::answer_stalled_calls() {
+  if (reads_) reads_->answer_stalled_calls();
   const bool was_stalled = std::exchange(is_stalled_, thread_.is_stuck());
   if (was_stalled && !is_stalled_) log_.info("the ledger is not stuck any more");
   if (!is_stalled_) return;
@@ -91,8 +105,27 @@ void LedgerWorker::answer_stalled_calls() {
   }
 }
 
-// What the queue gives at once is one group.
+// What the queue gives at once is one group, unless it is too much for one commit.
 void LedgerWorker::run(std::vector<Job> jobs) {
+  for (Jobs rest = jobs; !rest.empty();) {
+    const Jobs next = rest.first(group_size(rest));
+    rest = rest.subspan(next.size());
+    run_together({std::make_move_iterator(next.begin()), std::make_move_iterator(next.end())});
+  }
+  if (thread_.queued() == 0) tidy(Moment::idle);
+}
+
+std::size_t LedgerWorker::group_size(Jobs jobs) const {
+  std::size_t size = 1;
+  std::size_t bytes = jobs.front()->bytes();
+  for (; size < jobs.size(); ++size) {
+    bytes += jobs[size]->bytes();
+    if (bytes > options_.group_bytes_max) break;
+  }
+  return size;
+}
+
+void LedgerWorker::run_together(std::vector<Job> jobs) {
   thread_.begin_step();
   std::vector<Job> group;
   std::vector<Job> withdrawn;
@@ -103,7 +136,6 @@ void LedgerWorker::run(std::vector<Job> jobs) {
   if (!withdrawn.empty()) answer(std::move(withdrawn));
   answer(std::move(group));
   tidy(Moment::busy);
-  if (thread_.queued() == 0) tidy(Moment::idle);
 }
 
 void LedgerWorker::run_group(Jobs jobs) {
@@ -197,6 +229,7 @@ void LedgerWorker::take_note(const LedgerJob& job) {
 }
 
 void LedgerWorker::tidy(Moment moment) {
+  if (!options_.tidies) return;
   const auto tidied = driver_->tidy(moment);
   if (tidied) return;
   untidy_.increment();

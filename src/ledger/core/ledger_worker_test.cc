@@ -330,5 +330,61 @@ TEST_F(LedgerWorkerTest, CountsWhatWaits) {
             std::string::npos);
 }
 
+TEST_F(LedgerWorkerTest, ACommitIsAnsweredWhileALongReadIsUnderWay) {
+  ScriptedDriver::Script script_of_reads;
+  LedgerWorker worker(std::make_unique<ScriptedDriver>(script_), io_.get_executor(), {}, log_,
+                      *metrics_, std::make_unique<ScriptedDriver>(script_of_reads));
+  std::counting_semaphore<> begun{0};
+  std::counting_semaphore<> released{0};
+  bool is_read = false;
+  bool is_written = false;
+  const auto long_read = [&](SqlDriver&) -> Result<int> {
+    begun.release();
+    released.acquire();
+    return 1;
+  };
+  boost::asio::co_spawn(io_, worker.read<int>(Lane(), long_read),
+                        [&](std::exception_ptr, Result<int> result) { is_read = result == 1; });
+  io_.restart();
+  io_.poll();
+  begun.acquire();
+  boost::asio::co_spawn(io_, worker.call<int>(Lane(), Access::write, [](SqlDriver&) { return 2; }),
+                        [&](std::exception_ptr, Result<int> result) { is_written = result == 2; });
+  while (!is_written && io_.run_one_for(std::chrono::minutes(1)) > 0) {
+  }
+  EXPECT_TRUE(is_written);
+  EXPECT_FALSE(is_read);
+  released.release();
+  worker.stop();
+  io_.restart();
+  io_.run();
+  EXPECT_TRUE(is_read);
+  EXPECT_EQ(script_of_reads.write_begins, 0);
+}
+
+TEST_F(LedgerWorkerTest, AGroupIsLimitedByItsBytes) {
+  make({.group_bytes_max = 100});
+  script_.holds_commits = true;
+  int answered = 0;
+  const auto write = [&](std::size_t bytes) {
+    boost::asio::co_spawn(
+        io_,
+        worker_->call<int>(
+            Lane(), Access::write, [](SqlDriver&) { return 1; }, OnStall::refuse, bytes),
+        [&](std::exception_ptr, Result<int> result) { answered += *result; });
+    io_.restart();
+    io_.poll();
+  };
+  write(0);  // its commit is held, so the others are taken together
+  script_.reached.acquire();
+  for (const std::size_t bytes : {40u, 60u, 1u, 1'000u, 0u, 99u}) write(bytes);
+  script_.released.release();
+  worker_->stop();
+  io_.restart();
+  io_.run();
+  EXPECT_EQ(answered, 7);
+  EXPECT_EQ(script_.commits, 1 + 4) << "40 and 60, 1, 1000 and 0, 99";
+}
+
 }  // namespace
 }  // namespace clawdforge

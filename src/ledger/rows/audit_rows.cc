@@ -76,11 +76,9 @@ Async<AuditPage> AuditRows::page(AuditFilter filter) const {
   if (!place) co_return std::unexpected(std::move(place.error()));
   auto event_id = event_id_of(*place);
   if (!event_id) co_return std::unexpected(std::move(event_id.error()));
-  co_return co_await worker_.call<AuditPage>(
-      Lane(), Access::read,
-      [filter = std::move(filter), place = std::move(*place), id = *event_id](SqlDriver& driver) {
-        return audit_page(driver, filter, place, id);
-      });
+  co_return co_await worker_.read<AuditPage>(
+      Lane(), [filter = std::move(filter), place = std::move(*place), id = *event_id](
+                  SqlDriver& driver) { return audit_page(driver, filter, place, id); });
 }
 
 Async<std::int64_t> AuditRows::trim(TimePoint last, std::int64_t rows_max) {

@@ -120,9 +120,8 @@ Result<std::int64_t> interrupt_runs(SqlDriver& driver, const InstanceId& self, T
 Async<RunPage> RunRows::page(AuditFilter filter, Lane lane) const {
   auto place = place_of(filter);
   if (!place) co_return std::unexpected(std::move(place.error()));
-  co_return co_await worker_.call<RunPage>(
-      std::move(lane), Access::read,
-      [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
+  co_return co_await worker_.read<RunPage>(
+      std::move(lane), [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
         return page_of(driver, filter, place);
       });
 }

@@ -77,9 +77,8 @@ Result<std::vector<UnfinishedTurn>> select_unfinished(SqlDriver& driver,
 
 Async<std::vector<JournalBlock>> JournalRows::page(SessionId session_id, std::int64_t after,
                                                    std::size_t bytes_max, Lane lane) const {
-  return worker_.call<std::vector<JournalBlock>>(
-      std::move(lane), Access::read,
-      [id = std::move(session_id), after, bytes_max](SqlDriver& driver) {
+  return worker_.read<std::vector<JournalBlock>>(
+      std::move(lane), [id = std::move(session_id), after, bytes_max](SqlDriver& driver) {
         return select_blocks(driver, id, after, bytes_max);
       });
 }

@@ -256,13 +256,15 @@ Result<void> write_all(SqlDriver& driver, const PreparedWrite& prepared) {
 Async<void> JournalRows::write(std::shared_ptr<const SessionWrite> write) {
   PreparedWrite prepared{.write = write, .blocks = {}, .self = self_};
   prepared.blocks.reserve(write->blocks.size());
+  std::size_t bytes = 0;
   for (const JournalBlock& block : write->blocks) {
+    bytes += block.lines.size();
     prepared.blocks.emplace_back(write->session_id, block, SharedText(write, &block.lines));
   }
   return worker_.call<void>(
       Lane(write->app), Access::write,
       [prepared = std::move(prepared)](SqlDriver& driver) { return write_all(driver, prepared); },
-      OnStall::wait);
+      OnStall::wait, bytes);
 }
 
 Async<void> JournalRows::write(SessionWrite write) {

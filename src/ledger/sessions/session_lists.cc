@@ -95,9 +95,8 @@ Result<std::vector<SessionId>> select_open(SqlDriver& driver, const std::vector<
 Async<SessionPage> SessionRows::page(SessionFilter filter, Lane lane) const {
   auto place = place_of(filter.audit);
   if (!place) co_return std::unexpected(std::move(place.error()));
-  co_return co_await worker_.call<SessionPage>(
-      std::move(lane), Access::read,
-      [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
+  co_return co_await worker_.read<SessionPage>(
+      std::move(lane), [filter = std::move(filter), place = std::move(*place)](SqlDriver& driver) {
         return session_page(driver, filter, place);
       });
 }

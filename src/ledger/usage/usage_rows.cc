@@ -104,8 +104,8 @@ Result<bool> trim_oldest(SqlDriver& driver, std::int64_t first) {
 
 Async<std::vector<UsageRow>> UsageRows::read(UsageQuery query) const {
   Lane lane = query.app ? Lane(*query.app) : Lane();
-  return worker_.call<std::vector<UsageRow>>(
-      std::move(lane), Access::read,
+  return worker_.read<std::vector<UsageRow>>(
+      std::move(lane),
       [query = std::move(query)](SqlDriver& driver) { return read_all(driver, query); });
 }
 
