@@ -28,6 +28,23 @@ std::string_view type_name(const toml::node& node) {
   return "a date or time";
 }
 
+// [[budgets]] as the environment's variable has them.
+std::optional<std::string> budgets_for(const toml::node& node) {
+  const toml::array* const tables = node.as_array();
+  if (tables == nullptr) return std::nullopt;
+  std::string text;
+  for (const toml::node& item : *tables) {
+    const toml::table* const budget = item.as_table();
+    if (budget == nullptr || budget->size() != 3) return std::nullopt;
+    const auto window = (*budget)["window"].value<std::string>();
+    const auto unit = (*budget)["unit"].value<std::string>();
+    const auto limit = (*budget)["limit"].value<double>();
+    if (!window || !unit || !limit) return std::nullopt;
+    text += fmt::format("{}{}:{}:{}", text.empty() ? "" : ",", *window, *unit, *limit);
+  }
+  return text;
+}
+
 // The value as a flag would have it, or nothing if it is of the wrong type.
 std::optional<std::string> text_for(const KeyRow& row, const toml::node& node) {
   if (row.kind == KeyKind::number) {
@@ -39,6 +56,7 @@ std::optional<std::string> text_for(const KeyRow& row, const toml::node& node) {
     if (flag != nullptr) return flag->get() ? "true" : "false";
   }
   if (const auto* text = node.as_string()) return text->get();
+  if (row.name == "budgets") return budgets_for(node);
   if (row.kind != KeyKind::list) return std::nullopt;
   const auto items = strings_of(node);
   // A comma inside an item would make two of it.

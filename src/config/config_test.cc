@@ -536,5 +536,21 @@ TEST(ConfigText, IsAFileThatMeansTheSame) {
   }
 }
 
+TEST(Config, HasBudgetsOfAllAppsAsTextOrAsTables) {
+  const std::vector<Budget> wanted = {{BudgetWindow::day, BudgetUnit::usd, 2'500'000'000},
+                                      {BudgetWindow::total, BudgetUnit::asks, 7}};
+  EXPECT_EQ(loaded(nothing(), "budgets = \"day:usd:2.5,total:asks:7\"").budgets, wanted);
+  EXPECT_EQ(loaded(nothing(),
+                   "[[budgets]]\nwindow = \"day\"\nunit = \"usd\"\nlimit = 2.5\n"
+                   "[[budgets]]\nwindow = \"total\"\nunit = \"asks\"\nlimit = 7\n")
+                .budgets,
+            wanted);
+  for (const char* toml :
+       {"budgets = 3", "budgets = \"day:eur:1\"", "[[budgets]]\nwindow = \"day\"\n",
+        "[[budgets]]\nwindow = \"year\"\nunit = \"usd\"\nlimit = 1\n"}) {
+    EXPECT_THAT(refusal(nothing(), toml), HasSubstr("budgets")) << toml;
+  }
+}
+
 }  // namespace
 }  // namespace clawdforge

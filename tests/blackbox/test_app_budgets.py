@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from agents import App, assert_failure, fake_env
+from agents import App, fake_env, waiting
 from answers import assert_error
 from gateway import run_program, wait_until
 from ledgers import assert_sound
@@ -277,3 +277,46 @@ def test_the_command_line_sets_limits_and_shows_usage(claude):
 def test_the_demo_agent_takes_a_budget(claude):
     app = App(claude, "mine", budgets=[budget("day", "usd", 1)])
     assert app.run("x", agent="demo").status_code == 200
+
+
+def test_windows_go_with_their_app_and_what_was_used_stays(claude):
+    fields = {"budgets": [budget("total", "asks", 2)]}
+    App(claude, "mine", **fields).run("x", agent="demo")
+    assert claude.admin.delete("/admin/tokens/mine").status_code == 200
+    assert claude.admin.post("/admin/sweep").status_code == 200
+    ledger = sqlite3.connect(claude.data_dir / "clawdforge.db", timeout=10)
+    assert ledger.execute("SELECT COUNT(*) FROM budget_windows").fetchone() == (0,)
+    ledger.close()
+    again = App(claude, "mine", **fields)
+    assert again.run("x", agent="demo").status_code == 200
+    refused(again.run("x", agent="demo"), "total", "asks")
+
+
+def test_places_go_to_apps_by_their_weights(new_gateway, tmp_path):
+    """All asks wait before the first place is given back; then shares follow the weights."""
+    gateway = new_gateway(env=fake_env(max_runs=1, max_queued_runs=200))
+    weights = {"one": 1, "two": 2, "four": 4}
+    apps = {name: App(gateway, name, weight=weight) for name, weight in weights.items()}
+    held = App(gateway, "holder").hold(tmp_path).begun()
+    wires = [app.send("x", agent="demo") for app in apps.values() for _ in range(14)]
+    wait_until(lambda: waiting(gateway) == len(wires), "all of them wait")
+    held.end()
+    assert all(wire.read().status == 200 for wire in wires)
+    ledger = sqlite3.connect(gateway.data_dir / "clawdforge.db", timeout=10)
+    order = [row[0] for row in ledger.execute(
+        "SELECT app_name FROM runs WHERE app_name <> 'holder' ORDER BY run_id")]
+    ledger.close()
+    first = order[:21]
+    for name, weight in weights.items():
+        assert abs(first.count(name) - 3 * weight) <= 1, order
+
+
+def test_callers_that_wait_get_through_when_the_accounts_limit_ends(claude):
+    app, other = App(claude, "mine"), App(claude, "other")
+    limited = app.run({"known": "usage_limit", "reset_in": 4})
+    assert_error_code(limited, 429, "account_limit")
+    assert 1 <= int(limited.headers["Retry-After"]) <= 5
+    assert_error_code(other.run("x"), 429, "account_limit")
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda who: who.run("x", wait=True), [app, other] * 3))
+    assert [answer.status_code for answer in answers] == [200] * 6

@@ -120,10 +120,10 @@ const Kind& kind_of(const FailureReport& report) {
 }
 
 std::chrono::seconds wait_for(std::string_view sentence, std::int64_t now) {
-  constexpr std::int64_t kSoon = 60;  // its time has come, or comes at once
+  constexpr std::int64_t kSoon = 60;  // its time has come already
   const auto end = limit_end(sentence, now);
   if (!end || *end > now + kLimitWaitMax.count()) return std::chrono::seconds(0);
-  return std::chrono::seconds(std::max(kSoon, *end - now));
+  return std::chrono::seconds(*end > now ? *end - now : kSoon);
 }
 
 }  // namespace

@@ -29,7 +29,9 @@ constexpr std::string_view kReserve =
     "INSERT INTO reservations (ask_id, app_name, nano_usd, tokens, asks, agent_ms, at, "
     "instance_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (ask_id) DO NOTHING";
 constexpr std::string_view kRelease = "DELETE FROM reservations WHERE ask_id = $1";
-constexpr std::string_view kTrimWindows = "DELETE FROM budget_windows WHERE ends_at <= $1";
+constexpr std::string_view kTrimWindows =
+    "DELETE FROM budget_windows WHERE ends_at <= $1 OR (scope <> '' AND NOT EXISTS "
+    "(SELECT 1 FROM tokens WHERE tokens.name = budget_windows.scope))";
 constexpr std::string_view kRecentAsks =
     "SELECT cost_usd, COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0) + "
     "COALESCE(cache_read_tokens, 0) + COALESCE(cache_write_tokens, 0), agent_ms FROM ("

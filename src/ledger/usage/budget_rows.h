@@ -27,7 +27,8 @@ class BudgetRows {
   // What the app's last asks to this agent and model have used, the newest first.
   Async<std::vector<Amounts>> recent(AppName app, std::string agent, std::string model) const;
 
-  // Windows that ended at or before this.
+  // Windows that ended at or before this, and those of apps that are gone: an app that comes again
+  // gets its own from the usage.
   Async<void> trim(TimePoint until);
 
  private:
