@@ -8,5 +8,6 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitNoToken = 3;
 inline constexpr int kExitRefused = 4;
 inline constexpr int kExitFailed = 5;
+inline constexpr int kExitInterrupted = 130;
 
 }  // namespace clawdforge

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -12,6 +13,7 @@
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -34,6 +36,8 @@ namespace {
 
 constexpr std::uint64_t kAnswerBytesMax = 64 * 1024 * 1024;
 constexpr std::size_t kFilePieceBytes = 256 * 1024;
+constexpr std::size_t kStreamPieceBytes = 64 * 1024;
+constexpr std::chrono::seconds kSilenceLook{1};
 
 std::unexpected<Failure> unreachable(const ServerAddress& address, std::string_view why) {
   if (!address.socket_file.empty()) {
@@ -44,18 +48,20 @@ std::unexpected<Failure> unreachable(const ServerAddress& address, std::string_v
               fmt::format("No answer from {}:{}: {}.", address.host, address.port, why));
 }
 
-// What goes over the wire.
+// What goes over the wire, and who takes the answer as it comes.
 struct Outgoing {
   std::string text;
   const ClientFile* file = nullptr;
+  const StreamCall::TakePiece* take = nullptr;
 };
 
 std::string request_text(const ServerAddress& address, const ClientRequest& request) {
   const bool is_v6 = address.host.find(':') != std::string::npos;
-  std::string text = fmt::format(
-      "{} {} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\nAccept: application/json\r\n",
-      request.method, request.target, is_v6 ? "[" + address.host + "]" : address.host,
-      address.port);
+  std::string text =
+      fmt::format("{} {} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\nAccept: {}\r\n",
+                  request.method, request.target, is_v6 ? "[" + address.host + "]" : address.host,
+                  address.port, request.accept);
+  if (request.last_event_id) text += fmt::format("Last-Event-ID: {}\r\n", *request.last_event_id);
   if (!request.token.empty()) {
     text.append("Authorization: Bearer ").append(request.token.reveal()).append("\r\n");
   }
@@ -93,20 +99,55 @@ Task<error_code> send(Stream* stream, const Outgoing* outgoing) {
   co_return co_await send_file(stream, outgoing->file);
 }
 
+void copy_head(const auto& head, ClientAnswer& answer) {
+  answer.status = static_cast<int>(head.result_int());
+  for (const auto& field : head) {
+    answer.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  }
+}
+
+// Reads an answer piece by piece. One that is not a stream of events is collected.
+template <class Stream>
+Task<error_code> read_stream(Stream* stream, const Outgoing* outgoing, ClientAnswer* answer) {
+  boost::beast::flat_buffer buffer;
+  http::response_parser<http::buffer_body> parser;
+  parser.body_limit(boost::none);
+  const auto [head_error, head_count] =
+      co_await http::async_read_header(*stream, buffer, parser, kAwait);
+  if (head_error) co_return head_error;
+  copy_head(parser.get(), *answer);
+  const bool is_stream = answer->header("Content-Type").starts_with("text/event-stream");
+  std::vector<char> piece(kStreamPieceBytes);
+  while (!parser.is_done()) {
+    parser.get().body().data = piece.data();
+    parser.get().body().size = piece.size();
+    const auto [error, count] = co_await http::async_read_some(*stream, buffer, parser, kAwait);
+    const std::string_view got(piece.data(), piece.size() - parser.get().body().size);
+    if (is_stream) {
+      if (!got.empty()) (*outgoing->take)(got);
+    } else {
+      answer->body += got;
+      if (answer->body.size() > kAnswerBytesMax) co_return http::error::body_limit;
+    }
+    if (error && error != http::error::need_buffer) co_return error;
+  }
+  co_return error_code{};
+}
+
 template <class Stream>
 Task<error_code> transfer(Stream* stream, const Outgoing* outgoing, ClientAnswer* answer) {
   const error_code send_error = co_await send(stream, outgoing);
   if (send_error == kBadFile) co_return send_error;
+  if (outgoing->take != nullptr) {
+    co_return send_error ? send_error : co_await read_stream(stream, outgoing, answer);
+  }
   // A gateway that does not want the body answers without having read it, and closes.
   boost::beast::flat_buffer buffer;
   http::response_parser<http::string_body> parser;
   parser.body_limit(kAnswerBytesMax);
   const auto [read_error, count] = co_await http::async_read(*stream, buffer, parser, kAwait);
   if (read_error) co_return send_error ? send_error : read_error;
-  answer->status = static_cast<int>(parser.get().result_int());
-  for (const auto& field : parser.get()) {
-    answer->headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
-  }
+  copy_head(parser.get(), *answer);
   answer->body = std::move(parser.get().body());
   co_return error_code{};
 }
@@ -244,6 +285,45 @@ Result<ClientAnswer> call_server(const ServerAddress& address, const ClientReque
     return fail(Errc::internal, "file_unreadable",
                 "The file cannot be read, or became shorter while it was being sent.");
   }
+  if (*outcome) return unreachable(address, outcome->message());
+  return answer;
+}
+
+struct StreamCall::State {
+  IoContext io{1};
+  std::atomic<bool> is_stopped{false};
+};
+
+StreamCall::StreamCall() : state_(std::make_unique<State>()) {}
+StreamCall::~StreamCall() = default;
+
+void StreamCall::stop() {
+  state_->is_stopped = true;
+  state_->io.stop();
+}
+
+Result<ClientAnswer> StreamCall::run(const ServerAddress& address, const ClientRequest& request,
+                                     const TakePiece& take, std::chrono::seconds silence_max) {
+  IoContext& io = state_->io;
+  ClientAnswer answer;
+  std::optional<error_code> outcome;
+  auto heard = std::chrono::steady_clock::now();
+  const TakePiece noted = [&](std::string_view piece) {
+    heard = std::chrono::steady_clock::now();
+    take(piece);
+  };
+  Outgoing outgoing{request_text(address, request), nullptr, &noted};
+  asio::co_spawn(io.get_executor(), call(&address, &outgoing, &answer, io.get_executor()),
+                 [&](std::exception_ptr thrown, error_code error) {
+                   outcome = thrown ? error_code(asio::error::fault) : error;
+                 });
+  while (!outcome && !state_->is_stopped &&
+         std::chrono::steady_clock::now() - heard < silence_max) {
+    io.run_for(kSilenceLook);
+  }
+  const Secret wiped(std::move(outgoing.text));
+  // A coroutine that is left is dropped with the io context, and never resumed.
+  if (!outcome) return unreachable(address, state_->is_stopped ? "stopped" : "it says nothing");
   if (*outcome) return unreachable(address, outcome->message());
   return answer;
 }

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +46,8 @@ struct ClientRequest {
   std::string body;  // empty: none
   std::string content_type = "application/json";
   std::optional<ClientFile> file;  // comes after `body`, as one body with it
+  std::string accept = "application/json";
+  std::optional<std::uint64_t> last_event_id{};  // of a stream that goes on
 };
 
 struct ClientAnswer {
@@ -59,5 +63,29 @@ struct ClientAnswer {
 // the file cannot be read or is shorter than announced.
 Result<ClientAnswer> call_server(const ServerAddress& address, const ClientRequest& request,
                                  std::chrono::seconds timeout);
+
+// One answer that comes over time: a stream of server-sent events. Blocks the thread that runs it;
+// another may stop it. One object for one run.
+class StreamCall {
+ public:
+  using TakePiece = std::function<void(std::string_view)>;
+
+  StreamCall();
+  ~StreamCall();
+  StreamCall(const StreamCall&) = delete;
+  StreamCall& operator=(const StreamCall&) = delete;
+
+  // Gives each piece of the stream to `take`, and returns when the stream has ended: status 200. An
+  // answer that is not a stream is given as a whole, with its body. Errc::unavailable: there was no
+  // answer, the connection was lost, nothing came for `silence_max`, or it was stopped.
+  Result<ClientAnswer> run(const ServerAddress& address, const ClientRequest& request,
+                           const TakePiece& take, std::chrono::seconds silence_max);
+  // Also before run().
+  void stop();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace clawdforge
