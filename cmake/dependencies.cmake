@@ -11,5 +11,9 @@ find_package(fmt 9 REQUIRED)
 # docs/adr/0040-libraries-of-the-chat.md.
 find_path(MD4C_INCLUDE md4c.h REQUIRED)
 find_library(MD4C_LIBRARY md4c REQUIRED)
+foreach(archive edit bsd md tinfo)
+  find_library(LIBEDIT_${archive} lib${archive}.a REQUIRED)
+  list(APPEND LIBEDIT_LIBRARIES ${LIBEDIT_${archive}})
+endforeach()
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)  # compiled in
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

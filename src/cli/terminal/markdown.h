@@ -19,6 +19,7 @@ class MarkdownStream {
   StyledLines take_settled(std::size_t columns);
   // The lines of the block that is still open.
   StyledLines open_lines(std::size_t columns) const;
+  std::size_t open_bytes() const { return open_.size(); }
   // No more comes: the lines of the open block, and all is settled.
   StyledLines finish(std::size_t columns);
 
