@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "base/version.h"
+#include "cli/chat/chat_row.h"
 #include "cli/commands/commands.h"
 #include "cli/core/invocation.h"
 #include "cli/help.h"
@@ -43,8 +44,8 @@ std::vector<Command> own_commands() {
 // The table. A room of commands adds its rows here.
 std::vector<Command> join_table(std::vector<Command> further) {
   std::vector<Command> table = run_commands();
-  for (auto rows :
-       {agent_commands(), usage_commands(), token_commands(), std::move(further), own_commands()}) {
+  for (auto rows : {chat_commands(), agent_commands(), usage_commands(), token_commands(),
+                    std::move(further), own_commands()}) {
     std::ranges::move(rows, std::back_inserter(table));
   }
   return table;
