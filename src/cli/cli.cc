@@ -12,6 +12,7 @@
 #include "cli/commands/commands.h"
 #include "cli/core/invocation.h"
 #include "cli/help.h"
+#include "cli/top/top.h"
 
 namespace clawdforge {
 namespace {
@@ -45,7 +46,7 @@ std::vector<Command> own_commands() {
 std::vector<Command> join_table(std::vector<Command> further) {
   std::vector<Command> table = run_commands();
   for (auto rows : {chat_commands(), agent_commands(), usage_commands(), token_commands(),
-                    std::move(further), own_commands()}) {
+                    top_commands(), std::move(further), own_commands()}) {
     std::ranges::move(rows, std::back_inserter(table));
   }
   return table;
