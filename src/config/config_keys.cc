@@ -288,6 +288,9 @@ constexpr KeyRow kRows[] = {
                                     "Size of an uploaded file."),
     number<&Config::upload_bytes_max_per_app>("max_upload_bytes_per_app", {"10737418240"}, 1,
                                               kKiB* kGiB, "Size of one app's uploads together."),
+    number<&Config::journal_bytes_max_per_app>(
+        "max_journal_bytes_per_app", {"4294967296"}, 1024, kKiB* kGiB,
+        "Events and rows kept of one app's sessions, open and closed."),
     {"budgets", KeyKind::text, "", true, 0, 0, "budgets such as day:usd:5,total:asks:1000",
      "What all apps together may use: window:unit:limit, with commas.", &set_budgets,
      &show_budgets},

@@ -38,21 +38,19 @@ namespace {
 constexpr std::chrono::seconds kLagInterval{1};
 constexpr std::chrono::milliseconds kDrainLook{10};
 constexpr std::chrono::seconds kFirstLookMax{1};
+constexpr std::int64_t kSharedFrom = 8;  // connections or sessions: of fewer, one app may have all
 constexpr std::chrono::seconds kLastStepsMax{10};   // of a drain, beside graces and processes
 constexpr std::chrono::seconds kLastAnswersMax{1};  // to write them when the grace is over
 
-std::string url_of(const Config& config, std::uint16_t port) {
-  const std::string& host = config.listen.host;
+std::string url_at(const std::string& host, const Config& config, std::uint16_t port) {
   return fmt::format("{}://{}:{}", config.tls_cert.empty() ? "http" : "https",
                      host.find(':') != std::string::npos ? "[" + host + "]" : host, port);
 }
 
 // A gateway that listens everywhere is reached on loopback.
 std::string local_url_of(const Config& config, std::uint16_t port) {
-  const std::string& host = config.listen.host;
-  if (host != "0.0.0.0" && host != "::") return url_of(config, port);
-  return fmt::format("{}://{}:{}", config.tls_cert.empty() ? "http" : "https",
-                     host == "::" ? "[::1]" : "127.0.0.1", port);
+  if (config.listen.host == "0.0.0.0") return url_at("127.0.0.1", config, port);
+  return url_at(config.listen.host == "::" ? "::1" : config.listen.host, config, port);
 }
 
 std::string home_of(const std::map<std::string, std::string>& environment) {
@@ -61,10 +59,7 @@ std::string home_of(const std::map<std::string, std::string>& environment) {
 }
 
 // One app leaves a quarter to the others, unless there are so few that it would hardly have any.
-std::int64_t share_of(std::int64_t all) {
-  constexpr std::int64_t kSharedFrom = 8;
-  return all < kSharedFrom ? all : all / 4 * 3;
-}
+std::int64_t share_of(std::int64_t all) { return all < kSharedFrom ? all : all / 4 * 3; }
 
 }  // namespace
 
@@ -94,7 +89,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
       runs_(runs_dependencies()),
       sessions_({deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_,
                  policies_, catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock,
-                 deps_.ids, deps_.log, deps_.metrics},
+                 deps_.ids, deps_.log, deps_.metrics, &memory_},
                 sessions_options()),
       removals_({deps_.ledger.apps, sessions_, deps_.clock, deps_.log}),
       sweeper_({.executor = deps_.io.get_executor(),
@@ -149,6 +144,7 @@ void Gateway::connect() {
     return sweep_usage(&deps_.ledger.usage, &deps_.ledger.budgets, &deps_.clock);
   });
   sweeper_.add([this](SweepReport*) { return uploads_.count_stored(); });
+  sweeper_.add([this](SweepReport*) { return sessions_.count_stored(); });
 }
 
 // As configured, or as many as there are descriptors for: a connection that cannot be
@@ -190,16 +186,14 @@ AddressRules Gateway::address_rules() const {
 }
 
 RateLimits::Options Gateway::rate_options() const {
-  constexpr std::size_t kSharedFrom = 8;
-  const std::size_t share =
-      connections_max_ < kSharedFrom ? connections_max_ : connections_max_ / 4;
+  const auto all = static_cast<std::int64_t>(connections_max_);
   const Config& config = deps_.config;
   return {.app_requests_max = static_cast<double>(config.app_requests_max),
           .app_bytes_max = static_cast<double>(config.app_bytes_max),
           .address_requests_max = static_cast<double>(config.address_requests_max),
           .address_bytes_max = static_cast<double>(config.address_bytes_max),
           .address_connections_max = static_cast<std::size_t>(
-              config.connections_max_per_address.value_or(static_cast<std::int64_t>(share))),
+              config.connections_max_per_address.value_or(all < kSharedFrom ? all : all / 4)),
           .proxies = config.trusted_proxies};
 }
 
@@ -301,7 +295,8 @@ Sessions::Options Gateway::sessions_options() const {
           .first_sign_max = config.first_sign_timeout,
           .permission_timeout = config.permission_timeout,
           .reader_bytes_max = static_cast<std::size_t>(config.reader_buffer_bytes),
-          .journal_bytes_max = config.journal_bytes_max_per_session};
+          .journal_bytes_max = config.journal_bytes_max_per_session,
+          .journal_bytes_max_per_app = config.journal_bytes_max_per_app};
 }
 
 ProgramProbe Gateway::probe_of(const std::string& program) {
@@ -353,6 +348,7 @@ Async<void> Gateway::start() {
                                      .kill_grace = deps_.config.kill_grace});
   if (!recovered) co_return recovered;
   auto counted = co_await uploads_.count_stored();
+  if (counted) counted = co_await sessions_.count_stored();
   if (!counted) co_return counted;
   co_await await_first_look();
 
@@ -376,7 +372,7 @@ Async<void> Gateway::start() {
   tasks_.spawn(keep_telling());
   server_.start();
 
-  const std::string url = url_of(deps_.config, *port);
+  const std::string url = url_at(deps_.config.listen.host, deps_.config, *port);
   deps_.log.info("ready", {{"url", std::string_view(url)},
                            {"version", std::string_view(kVersion)},
                            {"data_dir", std::string_view(deps_.data_dir.path())},
@@ -562,6 +558,7 @@ void Gateway::show_depths() {
        load.journal_bytes);
   show("clawdforge_event_readers", "Streams of events.", load.readers);
   show("clawdforge_feed_bytes", "Events kept in memory for readers.", load.feed_bytes);
+  show("clawdforge_journal_kept_bytes", "Kept of sessions in the ledger.", load.kept_bytes);
   show("clawdforge_sessions_undropped", "Sessions that were not made and still have a row.",
        load.undropped);
   show("clawdforge_log_waiting_bytes", "Log lines that wait to be written.",

@@ -26,6 +26,12 @@ namespace {
 // possible descriptors one by one takes minutes.
 constexpr rlim_t kDescriptorsMax = 65'536;
 
+// By itself glibc raises this to the largest block that was ever freed, up to 32 MiB, and then each
+// thread's arena keeps twice as much for later. With fixed limits what an app or an agent made us
+// hold is given back to the system as soon as it is freed.
+constexpr int kMappedBytesMin = 1024 * 1024;
+constexpr int kKeptFreeBytesMax = 8 * 1024 * 1024;
+
 // The limit that was.
 std::optional<std::uint64_t> raise_descriptor_limit() {
   rlimit limit{};
@@ -52,6 +58,8 @@ std::optional<std::uint64_t> prepare_process() {
 #if !defined(CLAWDFORGE_MUST_STAY_TRACEABLE)
   prctl(PR_SET_DUMPABLE, 0);
 #endif
+  ::mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
+  ::mallopt(M_TRIM_THRESHOLD, kKeptFreeBytesMax);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);

@@ -123,7 +123,8 @@ constexpr std::array kRowChecks = {
              "OR NOT (expires_at BETWEEN 0 AND 253402300799)"},
     RowCheck{{"audit-row", "a line of the audit has an event or a time that is none"},
              "SELECT CAST(event_id AS TEXT) AS id FROM session_events "
-             "WHERE event NOT IN ('create', 'turn', 'close', 'sweep_close', 'hard_delete', "
+             "WHERE event NOT IN ('create', 'create_failed', 'turn', 'close', 'sweep_close', "
+             "'hard_delete', "
              "'cancel', 'permission', 'interrupted', 'token_mint', 'token_change', "
              "'token_rotate', 'token_revoke') OR NOT (at BETWEEN 0 AND 253402300799)"},
     RowCheck{{"usage-rows", "the usage of an hour is less than that of its runs and turns"},

@@ -25,10 +25,7 @@ bool ByteReservation::add(std::int64_t bytes) {
   return true;
 }
 
-void ByteReservation::keep() {
-  tally_.kept_[app_] += bytes_;
-  tally_.kept_meanwhile_[app_] += bytes_;
-}
+void ByteReservation::keep() { tally_.add_kept(app_, bytes_); }
 
 // Also after keep(): what is kept is not on its way any more.
 ByteReservation::~ByteReservation() {
@@ -36,6 +33,11 @@ ByteReservation::~ByteReservation() {
   if (arriving == tally_.arriving_.end()) return;
   arriving->second -= bytes_;
   if (arriving->second == 0) tally_.arriving_.erase(arriving);
+}
+
+void ByteTally::add_kept(const AppName& app, std::int64_t bytes) {
+  kept_[app] += bytes;
+  kept_meanwhile_[app] += bytes;
 }
 
 void ByteTally::end_count(Bytes kept) {

@@ -52,6 +52,10 @@ class ByteTally {
   void begin_count() { kept_meanwhile_.clear(); }
   void end_count(Bytes kept);
 
+  // Is kept from now on, whatever the app may have: for what cannot be refused any more.
+  void add_kept(const AppName& app, std::int64_t bytes);
+  bool is_full(const AppName& app) const { return held_by(app) >= bytes_max_; }
+
   std::int64_t held_by(const AppName& app) const;  // kept and on its way
   std::int64_t total() const;
 

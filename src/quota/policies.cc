@@ -56,6 +56,30 @@ std::optional<json::array> list_in(std::string_view servers) {
   return std::move(parsed.get_array());
 }
 
+// Also its words, such as the token that follows "Bearer".
+void add_secret(std::vector<std::string>& secrets, std::string_view value) {
+  constexpr std::size_t kSecretBytesMin = 8;  // a shorter value would mask ordinary words
+  const auto add = [&](std::string_view text) {
+    if (text.size() >= kSecretBytesMin) secrets.emplace_back(text);
+  };
+  add(value);
+  for (std::size_t blank = value.find(' '); blank != value.npos; blank = value.find(' ')) {
+    add(value.substr(0, blank));
+    value.remove_prefix(blank + 1);
+    if (!value.contains(' ')) add(value);
+  }
+}
+
+// A list of {"name":…,"value":…}, as a caller may have written it.
+void add_values(std::vector<std::string>& secrets, const json::value* pairs) {
+  if (pairs == nullptr || !pairs->is_array()) return;
+  for (const json::value& pair : pairs->get_array()) {
+    const json::value* const value =
+        pair.is_object() ? pair.get_object().if_contains("value") : nullptr;
+    if (value != nullptr && value->is_string()) add_secret(secrets, value->get_string());
+  }
+}
+
 }  // namespace
 
 Policies::Policies(Policy gateway, ByAgent by_agent, McpServers mcp_servers)
@@ -107,6 +131,19 @@ std::string Policies::resolved(std::string_view servers) const {
     if (found != mcp_servers_.end()) server = as_protocol_has_it(found->first, found->second);
   }
   return json::serialize(*list);
+}
+
+std::vector<std::string> Policies::mcp_secrets(std::string_view servers) const {
+  std::vector<std::string> secrets;
+  const auto list = list_in(resolved(servers));
+  if (!list) return secrets;
+  for (const json::value& server : *list) {
+    if (!server.is_object()) continue;
+    for (const std::string_view member : {"env", "headers"}) {
+      add_values(secrets, server.get_object().if_contains(member));
+    }
+  }
+  return secrets;
 }
 
 std::vector<std::string> Policies::mcp_server_names() const {

@@ -38,6 +38,8 @@ class Policies {
   // What the agent is told: the owner's servers stand where their names were. A list that
   // check_mcp_servers() let through has no other names.
   std::string resolved(std::string_view servers) const;
+  // The variables and headers of these servers, which agents must not show.
+  std::vector<std::string> mcp_secrets(std::string_view servers) const;
   std::vector<std::string> mcp_server_names() const;
 
  private:

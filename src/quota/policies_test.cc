@@ -75,6 +75,21 @@ TEST(Policies, NamesBecomeTheOwnersServers) {
   EXPECT_EQ(some_policies().resolved(""), "");
 }
 
+TEST(Policies, SecretsOfServersAreKnownButForShortOnes) {
+  McpServers servers;
+  servers["files"].command = "f";
+  servers["files"].env = {{"A", "a-long-value"}, {"B", "short"}};
+  servers["web"].headers = {{"C", "Bearer 12345678"}};
+  const Policies policies({}, {}, servers);
+  EXPECT_EQ(policies.mcp_secrets(R"(["files","web"])"),
+            (std::vector<std::string>{"a-long-value", "Bearer 12345678", "12345678"}));
+  EXPECT_EQ(
+      policies.mcp_secrets(R"([{"name":"own","env":[{"name":"X","value":"its-own-secret"},1]},2])"),
+      (std::vector<std::string>{"its-own-secret"}));
+  EXPECT_TRUE(policies.mcp_secrets("").empty());
+  EXPECT_TRUE(policies.mcp_secrets("nonsense").empty());
+}
+
 TEST(Policies, AnAgentsTableNarrows) {
   const App app = app_with(McpAccess::any);
   EXPECT_TRUE(some_policies().check(app, "fake", "large"));

@@ -7,7 +7,7 @@ namespace clawdforge {
 using std::chrono::steady_clock;
 
 LiveSessions::LiveSessions(const SessionDependencies& deps, const SessionOptions& options,
-                           Feeds& feeds)
+                           Feeds& feeds, ByteTally& journal_space)
     : quota_(deps.quota),
       feeds_(feeds),
       tasks_(deps.executor),
@@ -18,7 +18,8 @@ LiveSessions::LiveSessions(const SessionDependencies& deps, const SessionOptions
           .lines_skipped = deps.metrics.counter("clawdforge_agent_lines_skipped_total",
                                                 "Lines of sessions' agents that were no message."),
           .make_space = [this] { make_space(); },
-          .on_quiet = [this](const LiveSession& quiet) { forget(quiet); }} {}
+          .on_quiet = [this](const LiveSession& quiet) { forget(quiet); },
+          .journal_space = journal_space} {}
 
 void LiveSessions::on_seat_change(std::function<void(SeatTransition)> observer) {
   shared_.on_seat_change = std::move(observer);

@@ -33,7 +33,8 @@ class LiveSessions {
   };
 
   // All outlives it.
-  LiveSessions(const SessionDependencies& deps, const SessionOptions& options, Feeds& feeds);
+  LiveSessions(const SessionDependencies& deps, const SessionOptions& options, Feeds& feeds,
+               ByteTally& journal_space);
   LiveSessions(const LiveSessions&) = delete;
   LiveSessions& operator=(const LiveSessions&) = delete;
 

@@ -101,33 +101,33 @@ Async<void> SessionCloser::follow_ledger() {
   co_return Result<void>{};
 }
 
-Task<void> SessionCloser::undo(Session session, bool has_dir) {
+Task<void> SessionCloser::undo(Session session, bool has_dir, AuditEvent why) {
   SessionId id = std::move(session.id);
   const Lane lane(session.app);
   co_await end_for_good(id, std::move(session.agent_session_id), lane);
   if (has_dir) deps_.dirs.remove(id.str(), lane);
-  const auto dropped = co_await deps_.rows.drop(id, lane);
+  const auto dropped = co_await deps_.rows.drop(id, lane, why);
   if (dropped) co_return;
   deps_.log.warn(
       "the row of a session that did not start could not be removed yet",
       {{"session", std::string_view(id)}, {"why", std::string_view(dropped.error().detail)}});
-  drop_later(std::move(id));
+  drop_later(std::move(id), std::move(why));
 }
 
 // One that is left out is closed when it has been idle for long; if no agent's session is in
 // it, the next start removes it.
-void SessionCloser::drop_later(SessionId id) {
+void SessionCloser::drop_later(SessionId id, std::optional<AuditEvent> why) {
   if (undropped_ >= kUndroppedMax) return;
   ++undropped_;
-  live_.tasks().spawn(drop_again(std::move(id)));
+  live_.tasks().spawn(drop_again(std::move(id), std::move(why)));
 }
 
-Task<void> SessionCloser::drop_again(SessionId id) {
+Task<void> SessionCloser::drop_again(SessionId id, std::optional<AuditEvent> why) {
   Timer pause(deps_.executor);
   for (bool is_dropped = false; !is_dropped && !live_.is_stopping();) {
     pause.expires_after(kDropPause);
     co_await pause.async_wait(kAwait);
-    const auto dropped = co_await deps_.rows.drop(id);
+    const auto dropped = co_await deps_.rows.drop(id, Lane(), why);
     is_dropped = dropped.has_value();
   }
   --undropped_;

@@ -38,18 +38,18 @@ class SessionCloser {
   // Ends what lives here for sessions whose rows are closed or gone.
   Async<void> follow_ledger();
 
-  // Ends a session whose agent did not start, and removes its row. `has_dir`: there is a
-  // directory to be removed.
-  Task<void> undo(Session session, bool has_dir);
+  // Ends a session whose agent did not start, removes its row, and leaves `why` in the audit.
+  // `has_dir`: there is a directory to be removed.
+  Task<void> undo(Session session, bool has_dir, AuditEvent why);
   // Tries until the row of a session that was not made is removed.
-  void drop_later(SessionId id);
+  void drop_later(SessionId id, std::optional<AuditEvent> why = std::nullopt);
   std::size_t undropped() const { return undropped_; }
 
  private:
   Async<bool> close_row(SessionId id, std::string reason, AuditEvent event,
                         std::optional<TimePoint> idle_since, Lane lane);
   Task<void> end_for_good(SessionId id, std::string agent_session_id, Lane lane);
-  Task<void> drop_again(SessionId id);
+  Task<void> drop_again(SessionId id, std::optional<AuditEvent> why);
 
   const SessionDependencies& deps_;
   LiveSessions& live_;

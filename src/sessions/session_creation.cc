@@ -6,6 +6,7 @@
 
 #include "base/async/hang_up_subscription.h"
 #include "base/async/timer.h"
+#include "base/text.h"
 #include "json/json_members.h"
 #include "sessions/journal/feeds.h"
 #include "sessions/live/session_dependencies.h"
@@ -17,12 +18,25 @@
 namespace clawdforge {
 namespace {
 
-AuditEvent creation(const Session& session, TimePoint now) {
-  AuditEvent event{.event = "create", .at = now, .meta = "{"};
+// A line of the audit, of a session that was made, or was not because of `failure`.
+AuditEvent creation(const Session& session, TimePoint now, const Failure* failure = nullptr) {
+  AuditEvent event{
+      .event = failure == nullptr ? "create" : "create_failed", .at = now, .meta = "{"};
   append_member(event.meta, "agent", session.agent);
   append_member(event.meta, "model", unless_empty(session.model));
+  if (failure != nullptr) {
+    append_member(event.meta, "code", failure->code);
+    append_member(event.meta, "error", first_characters(failure->message, kSentenceCharactersMax));
+  }
   event.meta += '}';
   return event;
+}
+
+// What its row takes of the app's space.
+std::int64_t row_bytes(const Session& session) {
+  return kSessionOverheadBytes +
+         static_cast<std::int64_t>(session.system.size() + session.meta.size() +
+                                   session.mcp_servers.size());
 }
 
 }  // namespace
@@ -71,6 +85,7 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
   if (live_.is_stopping()) co_return shutting_down();
   const auto session = new_session(*app, std::move(request));
   if (!session) co_return session;
+  if (auto space = check_space(*app); !space) co_return std::unexpected(std::move(space.error()));
   const auto ticket =
       deps_.quota.admit(*app, {WorkKind::session_start, session->agent, session->model});
   if (!ticket) co_return std::unexpected(ticket.error());
@@ -79,6 +94,7 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
     if (may_be_kept(added.error())) closer_.drop_later(session->id);
     co_return std::unexpected(added.error());
   }
+  journal_space_.add_kept(app->name, row_bytes(*session));
   if (live_.is_stopping()) {
     const auto withdrawn = co_await deps_.rows.drop(session->id, Lane(app->name));
     if (!withdrawn) co_return std::unexpected(withdrawn.error());
@@ -87,7 +103,8 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
   const auto live = live_.find_or_add(*session);
   const auto started = co_await start_first(live, hang_up);
   if (started) co_return session;
-  co_await closer_.undo(live->session(), was_begun(started.error()));
+  co_await closer_.undo(live->session(), was_begun(started.error()),
+                        creation(*session, deps_.clock.now(), &started.error()));
   co_return std::unexpected(started.error());
 }
 

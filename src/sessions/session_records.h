@@ -37,6 +37,7 @@ struct SessionLoad {
   std::size_t journal_bytes = 0;  // on their way to the ledger
   std::size_t readers = 0;
   std::size_t feed_bytes = 0;  // kept for them
+  std::size_t kept_bytes = 0;  // in the ledger, of all apps
   std::size_t undropped = 0;   // sessions that were not made, and whose row is still there
 };
 

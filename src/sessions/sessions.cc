@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/async/hang_up_subscription.h"
+#include "base/refusals.h"
 #include "quota/budgets/parking.h"
 #include "sessions/journal/feeds.h"
 #include "sessions/live/session_dependencies.h"
@@ -13,6 +14,8 @@
 
 namespace clawdforge {
 namespace {
+
+constexpr std::chrono::seconds kJournalRetryAfter{60};
 
 // A ticket that is ready. One that waits rather than be refused does so until `deadline`.
 Async<Ticket> admit_turn(Quota* quota, Parking* parking, std::shared_ptr<const App> app, Work work,
@@ -38,13 +41,15 @@ struct Sessions::Parts {
       : deps(std::move(dependencies)),
         options(settings),
         feeds(options.reader_bytes_max),
-        live(deps, options, feeds),
+        journal_space(options.journal_bytes_max_per_app),
+        live(deps, options, feeds, journal_space),
         closer(deps, live, feeds),
         parking(deps.executor) {}
 
   const Dependencies deps;
   const Options options;
   Feeds feeds;
+  ByteTally journal_space;
   LiveSessions live;
   SessionCloser closer;
   Parking parking;
@@ -55,10 +60,27 @@ Sessions::Sessions(Dependencies dependencies, Options options)
       deps_(parts_->deps),
       options_(parts_->options),
       feeds_(parts_->feeds),
+      journal_space_(parts_->journal_space),
       live_(parts_->live),
       closer_(parts_->closer) {}
 
 Sessions::~Sessions() = default;
+
+Async<void> Sessions::count_stored() {
+  journal_space_.begin_count();
+  auto stored = co_await deps_.rows.bytes_by_app(kSessionOverheadBytes, kTurnOverheadBytes);
+  if (!stored) co_return std::unexpected(std::move(stored.error()));
+  journal_space_.end_count(std::move(*stored));
+  co_return Result<void>{};
+}
+
+Result<void> Sessions::check_space(const App& app) const {
+  if (!journal_space_.is_full(app.name)) return {};
+  return fail_for_now(Errc::over_quota, "journal_quota_full",
+                      "The sessions of this app, closed ones included, have as many events as they "
+                      "may keep; wait until some are deleted.",
+                      kJournalRetryAfter);
+}
 
 void Sessions::recheck_readers() { feeds_.recheck_readers(); }
 
@@ -118,6 +140,7 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
   const auto known = live_.find(id);
   const auto allowed = check_policy(policy, known ? known->session() : *session);
   if (!allowed) co_return std::unexpected(allowed.error());
+  if (auto space = check_space(*app); !space) co_return std::unexpected(std::move(space.error()));
   request.permission_mode_max = permission_mode_max(policy);
   const std::int64_t turns_given = session->turn_count;
   const auto live = live_.find_or_add(std::move(*session));
@@ -257,6 +280,7 @@ SessionLoad Sessions::load() const {
           .journal_bytes = live.journal_bytes,
           .readers = feeds_.readers(),
           .feed_bytes = feeds_.bytes(),
+          .kept_bytes = static_cast<std::size_t>(journal_space_.total()),
           .undropped = closer_.undropped()};
 }
 

@@ -19,6 +19,7 @@
 
 namespace clawdforge {
 
+class ByteTally;
 class Feeds;
 class LiveSession;
 class LiveSessions;
@@ -41,8 +42,8 @@ class Sessions {
 
   // Errc::forbidden where the app's policy says no; Errc::invalid "unknown_agent";
   // Errc::unavailable "pool_full", "agent_not_found", "agent_not_logged_in", "queue_timeout";
-  // Errc::over_quota "too_many_sessions"; Errc::agent_failed; Errc::timed_out. An error leaves no
-  // session. `hang_up` undoes it.
+  // Errc::over_quota "too_many_sessions", "journal_quota_full"; Errc::agent_failed;
+  // Errc::timed_out. An error leaves no session. `hang_up` undoes it.
   Async<Session> create(std::shared_ptr<const App> app, SessionRequest request, HangUp* hang_up);
 
   // An outcome once the turn has an index; it is settled in the ledger by then. An error
@@ -88,6 +89,8 @@ class Sessions {
   // Interrupts all turns and waits until no agent is left.
   Task<void> stop();
 
+  // Counts in the ledger what each app's sessions keep; at start and now and then.
+  Async<void> count_stored();
   SessionLoad load() const;
   std::size_t live_count() const;
   std::size_t busy_count() const;
@@ -96,6 +99,7 @@ class Sessions {
   Async<Session> own(AppName app, SessionId id);
   Async<std::shared_ptr<LiveTurn>> accept(std::shared_ptr<const App> app, SessionId id,
                                           TurnRequest request);
+  Result<void> check_space(const App& app) const;
   Result<void> check_policy(const Policy& policy, const Session& session) const;
   Result<Session> new_session(const App& app, SessionRequest request);
   Async<void> start_first(std::shared_ptr<LiveSession> live, HangUp* hang_up);
@@ -106,6 +110,7 @@ class Sessions {
   const Dependencies& deps_;
   const Options& options_;
   Feeds& feeds_;
+  ByteTally& journal_space_;
   LiveSessions& live_;
   SessionCloser& closer_;
 };

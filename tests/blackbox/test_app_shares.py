@@ -122,6 +122,25 @@ def test_an_apps_uploads_together_have_a_limit(new_forge):
     assert post_file(greedy, 600_000).status_code == 200
 
 
+def test_what_an_apps_sessions_keep_has_a_limit(new_forge):
+    gateway = new_forge(max_journal_bytes_per_app=1_000_000, sweep_interval_secs=86_400)
+    greedy, modest = Talker(gateway, "greedy"), Talker(gateway, "modest")
+    closed, session = greedy.session(), greedy.session()
+    closed.ask({"flood": 30, "piece_bytes": 10_000})  # and once more in the closing event
+    closed.close()
+    session.ask({"flood": 30, "piece_bytes": 10_000})
+    for refused in (session.turn("more"), session.turn("more", stream=True), greedy.create()):
+        assert_error(refused, 429, "journal_quota_full")
+        assert int(refused.headers["Retry-After"]) >= 1
+    assert modest.session().told("hello") == "echo: hello"
+    assert len(greedy.get(session.path + "/events", after=0, limit=1000).json()["events"]) >= 30
+    gateway.restart()
+    assert_error(greedy.create(), 429, "journal_quota_full")
+    change(gateway, "UPDATE sessions SET closed_at = 1 WHERE closed_at IS NOT NULL")
+    sweep(gateway)
+    assert session.told("again") == "echo: again", "what was deleted does not count"
+
+
 def test_the_last_of_the_disk_is_for_runs_and_sessions(new_forge, tmp_path):
     floor = shutil.disk_usage(tmp_path).free + (16 << 30)
     if floor > 1 << 40:

@@ -198,6 +198,38 @@ def test_a_large_event_is_not_copied_for_each_reader(new_forge):
         stream.close()
 
 
+@only_acp
+def test_events_that_stalled_readers_hold_are_counted_once_and_given_back(new_forge):
+    gateway = new_forge()
+    session = Talker(gateway).session()
+    with contextlib.ExitStack() as streams:
+        for _ in range(12):
+            streams.enter_context(contextlib.closing(tail(session, buffer_bytes=4096)))
+        session.ask({"big_line": 8 * MIB})
+        wait_until(lambda: 8 * MIB < held(gateway) < 10 * MIB, "they share one event")
+    wait_until(lambda: held(gateway) == 0, "it is given back")
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer keeps freed memory for a while")
+@only_acp
+def test_readers_that_each_stall_at_another_event_stay_within_the_budget(new_forge):
+    """Each of them holds an event that no other one has: ten would be 150 MiB."""
+    gateway = new_forge(memory_budget_bytes=32 * MIB)
+    app = Talker(gateway)
+    sessions = [app.session() for _ in range(10)]
+    with contextlib.ExitStack() as stack, PeakOfMemory(gateway) as peak:
+        for session in sessions:
+            stack.enter_context(contextlib.closing(tail(session, buffer_bytes=4096)))
+        turns = [stack.enter_context(session.send({"big_line": 15 * MIB}, timeout_secs=10))
+                 for session in sessions]
+        codes = [turn.read().status for turn in turns]
+        assert held(gateway) <= 16 * MIB
+    assert set(codes) <= {200, 429, 504}, "an answer needs memory, too"
+    assert peak.bytes < 120 * MIB
+    wait_until(lambda: held(gateway) == 0, "all is given back")
+    assert sessions[0].told("hello") == "echo: hello"
+
+
 # What an agent says
 
 @only_acp

@@ -9,8 +9,8 @@ import pytest
 from agents import NUMBERS
 from answers import assert_error
 from gateway import REPO, Gateway
-from sessions import (Session, Talker, agent_table, assert_created, assert_turn, change,
-                      session_gateway, session_options)
+from sessions import (Session, Talker, agent_table, assert_created, assert_turn,
+                      assert_turn_failure, change, held, session_gateway, session_options)
 
 POLICY_KEYS = {"agents", "models", "permission_mode_max", "mcp", "mcp_urls"}
 SECRET = "the-owners-secret"
@@ -38,6 +38,10 @@ def forge(place):
     more += agent_table("generous", [], permission_mode='"approve_all"')
     more += agent_table("narrow", ["--start-mcp"], permission_mode_max='"approve_reads"',
                         models='["m2"]', mcp='"named"')
+    more += agent_table("switched", []).replace(held(), """
+permission_modes.deny_all.env = { TOOLS = "none" }
+permission_modes.approve_all.env = { TOOLS = "all" }
+""")
     options = session_options(place, {"mcp": ["--start-mcp"]}, more, max_live_sessions=500)
     options["env"] |= {"OWNERS_VARIABLE": SECRET}
     gateway = Gateway(place / "gateway", **options).start()
@@ -220,6 +224,18 @@ def test_a_session_is_never_given_more_than_its_app_may_have_now(app):
     assert session.told({"recall": True}) != "[]", "the conversation is kept"
 
 
+def test_a_lowered_mode_lowers_the_agents_own_switches_as_well(app):
+    """What holds such an agent is what it is started with, not how its questions are answered."""
+    session = app.session("switched", permission_mode="approve_all")
+    assert session.told({"env": "TOOLS"}) == "all"
+    patch(app, permission_mode_max="deny_all")
+    assert session.told({"env": "TOOLS"}) == "none"
+    patch(app, permission_mode_max="ask")
+    assert_turn_failure(session.turn("hi"), 422, "permission_mode_not_supported")
+    patch(app, permission_mode_max=None)
+    assert session.told({"env": "TOOLS"}) == "all"
+
+
 # MCP servers
 
 def test_a_command_of_the_callers_never_runs_without_any(app, tmp_path):
@@ -270,6 +286,18 @@ def test_servers_of_the_owners_are_asked_for_by_name_and_stay_his_secret(app, pl
     for path in ("/whoami", "/sessions", session.path):
         assert SECRET not in app.get(path).text
     assert SECRET not in app.gateway.admin.get("/admin/sessions").text
+
+
+def test_an_agent_that_dies_does_not_show_the_secrets_of_mcp_servers(app):
+    patch(app, mcp="any")
+    own = {"name": "own", "command": "true", "args": [], "env": [{"name": "X", "value": "its-own-secret"}]}
+    session = app.session("mcp", mcp_servers=["files", "web", own])
+    words = f"PLACE={SECRET}, Authorization: {SECRET}, X=its-own-secret, sent to tools.example"
+    body = session.turn({"stderr": words}, {"exit": 3}).json()
+    assert body["stderr"].strip() == "PLACE=***, Authorization: ***, X=***, sent to tools.example"
+    failed = session.turn({"fail": {"code": -32000, "message": f"refused {SECRET}"}}).json()
+    assert "refused ***" in failed["error"]
+    assert SECRET not in app.gateway.stderr() and "its-own-secret" not in app.gateway.stderr()
 
 
 @pytest.mark.parametrize("url, is_allowed", [

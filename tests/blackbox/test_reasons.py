@@ -77,6 +77,16 @@ def test_an_agent_whose_interpreter_is_not_on_the_path_says_so_and_what_to_do(fo
     assert INTERPRETER in line["stderr"] and line["why"] == body["detail"]
 
 
+def test_a_failed_create_keeps_its_sentence_in_the_audit(forge):
+    gateway = forge()
+    app = Talker(gateway)
+    body = failed_create(app, "lost", 502)
+    line, = gateway.admin.get("/admin/events", params={"app": app.name}).json()["events"][:1]
+    assert line["event"] == "create_failed" and line["app_name"] == app.name
+    assert line["meta"] == {"agent": "lost", "model": None, "code": "agent_exited",
+                            "error": body["detail"]}
+
+
 def test_a_shell_that_does_not_find_its_program_counts_as_well(forge):
     body = failed_create(Talker(forge()), "shell", 502)
     assert "no-such-program is not on the PATH" in body["detail"]

@@ -90,6 +90,15 @@ def _session(gateway, token, agent="fake", **fields):
     return json.loads(_post(gateway, token, "/sessions", {"agent": agent, **fields}))["session_id"]
 
 
+def _session_at_last(gateway, token, is_over, **fields):
+    """The same, tried again while it is refused."""
+    while not is_over():
+        with contextlib.suppress(OSError, KeyError, ValueError):
+            return _session(gateway, token, **fields)
+        time.sleep(0.05)
+    return "none"
+
+
 def _turn(gateway, token, session_id, *steps):
     return _post(gateway, token, f"/sessions/{session_id}/turn", {"prompt": json.dumps(list(steps))})
 
@@ -171,7 +180,7 @@ def many_uploads(gateway, token, is_over):
 
 def replays(gateway, token, is_over):
     """Reads a long journal again and again."""
-    session_id = _session(gateway, token)
+    session_id = _session_at_last(gateway, token, is_over)
     _turn(gateway, token, session_id, {"flood": 20_000, "piece_bytes": 200})
     data = request(f"GET /sessions/{session_id}/events?after=0&limit=1000", bearer(token),
                    "Connection: close")
@@ -180,7 +189,7 @@ def replays(gateway, token, is_over):
 
 def stalled_readers(gateway, token, is_over):
     """Streams of a session that says much, on connections that are not read."""
-    session_id = _session(gateway, token)
+    session_id = _session_at_last(gateway, token, is_over)
     stream = request(f"GET /sessions/{session_id}/events", bearer(token), "Accept: text/event-stream")
     held = []
     with contextlib.suppress(OSError):
@@ -196,7 +205,7 @@ def stalled_readers(gateway, token, is_over):
 
 def unread_answers(gateway, token, is_over):
     """Answers of many megabytes that are not read."""
-    session_id = _session(gateway, token)
+    session_id = _session_at_last(gateway, token, is_over)
     _turn(gateway, token, session_id, {"flood": 1000, "piece_bytes": 16_000})
     data = request(f"GET /sessions/{session_id}/events?after=0&limit=1000", bearer(token))
     held = []
@@ -222,7 +231,7 @@ def used_up_model(gateway, token, is_over):
 # By an agent that an app drives
 
 def _turns(gateway, token, is_over, *steps, count=2):
-    ids = [_session(gateway, token) for _ in range(count)]
+    ids = [_session_at_last(gateway, token, is_over) for _ in range(count)]
     _each_in_a_thread(count, lambda number: _turn(gateway, token, ids[number], *steps), is_over)
 
 
@@ -247,7 +256,7 @@ def tool_kinds(gateway, token, is_over):
 
 
 def large_questions(gateway, token, is_over):
-    session_id = _session(gateway, token, permission_mode="ask")
+    session_id = _session_at_last(gateway, token, is_over, permission_mode="ask")
     steps = [{"permissions": [{"kind": "k" * MIB, "title": "t" * MIB}] * 8}]
     with contextlib.suppress(OSError, ValueError):
         _turn(gateway, token, session_id, *steps)

@@ -6,6 +6,7 @@
 
 #include "agent/failure/agent_failure.h"
 #include "base/async/async_tokens.h"
+#include "base/free_memory.h"
 
 namespace clawdforge {
 
@@ -20,7 +21,7 @@ void AcpAgent::send(std::string line) { pipe_.send(line.append("\n")); }
 
 // False: nothing comes any more.
 Task<bool> AcpAgent::read_more() {
-  pipe_.count_held(reader_.held_bytes());
+  co_await pipe_.count_held(reader_.held_bytes());
   auto piece = co_await pipe_.read();
   if (!piece) {
     reader_.finish();
@@ -61,7 +62,12 @@ std::optional<AcpMessage> AcpAgent::checked(std::optional<AcpMessage> message, b
 // Nothing else of the agent is read meanwhile, so messages stay in order.
 Task<bool> AcpAgent::read_large_line() {
   if (large_line_.empty()) co_return false;
-  pipe_.count_held(reader_.held_bytes() + large_line_.size());
+  const std::size_t bytes = large_line_.size();
+  co_await pipe_.count_held(reader_.held_bytes() + bytes);
+  if (pipe_.has_trouble()) {
+    free_memory(large_line_);
+    co_return true;
+  }
   using Read = std::optional<AcpMessage>;
   auto read = co_await setup_.compute->run(
       Lane(setup_.app), std::exchange(large_line_, {}),
@@ -71,6 +77,7 @@ Task<bool> AcpAgent::read_large_line() {
     co_return true;
   }
   large_message_ = checked(std::move(*read), false);
+  if (large_message_) large_memory_ = pipe_.hand_over(bytes);
   co_return true;
 }
 
@@ -106,6 +113,7 @@ Task<AgentNews> AcpAgent::next() {
 // What a message means
 
 void AcpAgent::take(AcpMessage message, std::vector<AgentEvent>& events) {
+  ByteHold memory = std::exchange(large_memory_, {});
   AgentEvent event;
   if (message.kind == AcpKind::response) {
     const bool is_end = prompt_id_ && message.id == fmt::to_string(*prompt_id_);
@@ -121,6 +129,7 @@ void AcpAgent::take(AcpMessage message, std::vector<AgentEvent>& events) {
     note_update(message);
     if (message.question) take_question(*message.question, message.tool_call_id);
   }
+  event.memory = std::move(memory);
   event.json = std::move(message.json);
   event.text = std::move(message.text);
   event.question = std::move(message.question);

@@ -91,6 +91,7 @@ class AcpAgent final : public SessionAgent {
   bool is_nonsense_ = false;  // it has broken the protocol, and nothing of it counts any more
   std::string large_line_;    // given to the compute worker next
   std::optional<AcpMessage> large_message_;  // what the worker has read
+  ByteHold large_memory_;                    // what counts it
   std::int64_t last_id_ = 0;
 
   Conversation conversation_;

@@ -109,7 +109,7 @@ AcpError error_of(const json::value& value) {
 struct Reading {
   AcpMessage& message;
 
-  void operator()(const TextPiece& piece) const { message.text = piece.text; }
+  void operator()(TextPiece& piece) const { message.text = std::move(piece.text); }
   void operator()(const ToolReport& report) const {
     message.tool_call_id = report.call_id.value_or("");
     message.tool_kind = report.kind;

@@ -22,11 +22,15 @@ std::uint32_t AcpxAgent::start(Verb verb, HostOrder order) {
 
 // Reading
 
-// False: nothing comes any more.
-Task<bool> AcpxAgent::read_more() {
+std::size_t AcpxAgent::held_bytes() const {
   std::size_t held = frames_.held_bytes();
   for (const auto& [number, operation] : operations_) held += operation.lines.held_bytes();
-  pipe_.count_held(held);
+  return held;
+}
+
+// False: nothing comes any more.
+Task<bool> AcpxAgent::read_more() {
+  co_await pipe_.count_held(held_bytes());
   const auto piece = co_await pipe_.read();
   if (piece) frames_.feed(*piece);
   co_return piece.has_value();
@@ -95,6 +99,9 @@ Task<bool> AcpxAgent::take_large_line(AgentNews* news) {
   const auto found = operations_.find(large.number);
   if (found == operations_.end()) co_return true;
   Operation& operation = found->second;
+  const std::size_t bytes = large.line.size();
+  co_await pipe_.count_held(held_bytes() + bytes);
+  if (pipe_.has_trouble()) co_return true;
   using Read = std::pair<AcpxTraffic, AcpxTraffic::Heard>;
   auto read = co_await setup_.compute->run(
       Lane(setup_.app), std::move(large.line),
@@ -107,7 +114,9 @@ Task<bool> AcpxAgent::take_large_line(AgentNews* news) {
     co_return true;
   }
   operation.traffic = std::move(read->first);
+  const std::size_t events = news->events.size();
   take_traffic(large.number, operation, std::move(read->second), *news);
+  if (news->events.size() > events) news->events.back().memory = pipe_.hand_over(bytes);
   take_lines(large.number, operation, *news);
   if (large_) {
     large_->end = std::move(large.end);

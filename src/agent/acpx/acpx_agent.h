@@ -70,6 +70,7 @@ class AcpxAgent final : public SessionAgent {
   Task<void> limit_close();
 
   std::uint32_t start(Verb verb, HostOrder order);
+  std::size_t held_bytes() const;
   Task<bool> read_more();
   void take_frames(AgentNews& news);
   void take_lines(std::uint32_t number, Operation& operation, AgentNews& news);

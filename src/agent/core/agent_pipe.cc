@@ -16,6 +16,7 @@ constexpr std::size_t kReadBytes = 64 * 1024;
 // After so many pieces others get their turn: a pipe that is always full would keep the
 // thread for itself.
 constexpr unsigned kPiecesAtOnce = 4;
+constexpr std::chrono::milliseconds kMemoryLook{20};
 
 }  // namespace
 
@@ -110,10 +111,29 @@ Task<std::optional<std::string>> AgentPipe::read() {
   co_return std::move(*piece);
 }
 
-void AgentPipe::count_held(std::size_t bytes) {
+// Only one of an app's agents at a time is read on in the middle of a large message.
+Fit AgentPipe::try_to_hold(std::size_t bytes) {
+  if (bytes > held_.bytes() && !held_.claim_growth()) return Fit::over_share;
+  return held_.resize(bytes);
+}
+
+Task<void> AgentPipe::count_held(std::size_t bytes) {
   held_shown_.set(bytes);
-  const auto counted = refused_by(held_.resize(bytes > kUncountedLineBytesMax ? bytes : 0));
-  if (!counted && !trouble_) end_for(counted.error());
+  const std::size_t counted = bytes > kUncountedLineBytesMax ? bytes : 0;
+  if (counted == 0) held_.end_growth();
+  Fit fit = try_to_hold(counted);
+  const auto give_up_at = Timer::clock_type::now() + kMemoryWaitMax;
+  while (fit != Fit::fits && held_.could_hold(counted) && !is_ending() &&
+         Timer::clock_type::now() < give_up_at) {
+    co_await ended_.wait_for(kMemoryLook);
+    if (held_.fits(counted)) fit = try_to_hold(counted);
+  }
+  if (const auto held = refused_by(fit); !held && !trouble_) end_for(held.error());
+}
+
+ByteHold AgentPipe::hand_over(std::size_t bytes) {
+  held_.end_growth();
+  return held_.split(bytes);
 }
 
 Task<void> AgentPipe::wait_for_nudge() { co_await nudged_.wait(); }

@@ -31,6 +31,9 @@ namespace clawdforge {
 inline constexpr std::size_t kAgentOutboxBytesMax = 64 * 1024 * 1024;
 // Of a message that has begun and not ended; what is more is counted against the memory budget.
 inline constexpr std::size_t kUncountedLineBytesMax = 1024 * 1024;
+// How long an agent is not read because there is no memory for its message. Longer than a reader
+// that takes nothing holds an event: ServerOptions::write_stall_max.
+inline constexpr std::chrono::seconds kMemoryWaitMax{40};
 // How long an agent may take to end by itself when it is told to, or has closed its input or
 // output.
 inline constexpr std::chrono::milliseconds kAgentWindDownMax{1000};
@@ -55,9 +58,11 @@ class AgentPipe {
   // None: nothing comes any more.
   Task<std::optional<std::string>> read();
 
-  // Counts what is held of messages that are not taken yet. An agent for which there is no memory
-  // is ended.
-  void count_held(std::size_t bytes);
+  // Counts what is held of messages that are not taken yet. Waits while there is no memory for so
+  // much, because what its app holds may become less; then the agent is ended.
+  Task<void> count_held(std::size_t bytes);
+  // Counts for so many of these bytes, which are on their way to the journal.
+  ByteHold hand_over(std::size_t bytes);
 
   // Its output has ended, or we have ended it: why. Waits until that is known. Unless its owner
   // has stopped it, the log says why too.
@@ -97,6 +102,7 @@ class AgentPipe {
   Task<void> wind_down();
 
  private:
+  Fit try_to_hold(std::size_t bytes);
   Task<void> write_out();
   Task<void> end_without_input();
   Task<void> await_end();

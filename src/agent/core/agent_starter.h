@@ -22,6 +22,8 @@ struct StartOrder {
   std::string temp_dir;     // likewise
   std::string own_dir;      // with both in it: all that the agent sees of the data directory
   PermissionMode permission_mode = PermissionMode::deny_all;
+  // Those that it will be told by us; masked in what is shown of its words.
+  std::vector<std::string> secrets = {};
 };
 
 class AgentStarter {

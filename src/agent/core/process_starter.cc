@@ -1,5 +1,6 @@
 #include "agent/core/process_starter.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -85,11 +86,13 @@ Result<std::unique_ptr<Child>> ProcessStarter::spawn(const StartOrder& order,
 
 AgentSetup ProcessStarter::setup_for(StartOrder order, const ChildPlan& plan) {
   std::string& version = versions_[order.spec.name];
+  std::vector<std::string> secrets = secrets_in(plan.environment);
+  std::ranges::move(order.secrets, std::back_inserter(secrets));
   return {.spec = std::move(order.spec),
           .start_max = options_.start_max,
           .clock = &deps_.clock,
           .version = &version,
-          .secrets = secrets_in(plan.environment),
+          .secrets = std::move(secrets),
           .boot_id = boot_id_,
           .gauges = gauges_,
           .app = std::move(order.app),

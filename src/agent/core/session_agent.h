@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/async/async.h"
+#include "base/limits/byte_budget.h"
 #include "base/result.h"
 #include "model/agent.h"
 #include "model/run.h"
@@ -58,6 +59,7 @@ struct AgentEvent {
   std::optional<PermissionRequest> question;
   std::optional<TurnEnd> end;  // the turn is over; what follows was said late
   bool is_late = false;        // it belongs to the turn before, whatever has begun since
+  ByteHold memory;             // what counts a large one, for as long as it is kept
 };
 
 struct AgentNews {

@@ -75,10 +75,19 @@ std::size_t bytes_of(const EventPiece& piece) {
   return bytes;
 }
 
-// What a reader that takes nothing makes us keep for it alone.
+// One large event, which is sent from its block.
+bool is_slice(const EventPiece& piece) {
+  return piece.blocks.size() == 1 &&
+         piece.blocks[0]->first_event_id == piece.blocks[0]->last_event_id &&
+         piece.blocks[0]->lines.size() >= kCountedBlockBytesMin;
+}
+
+// What a reader that takes nothing makes us keep for it alone. A large block that it shares with
+// others is counted by itself.
 Fit hold_piece(ByteHold& memory, const EventPiece& piece) {
   const std::size_t bytes = bytes_of(piece);
-  const std::size_t held = (piece.is_own ? bytes : 0) + std::min(bytes, kStreamBatchBytesMax);
+  const std::size_t batch = is_slice(piece) ? 0 : std::min(bytes, kStreamBatchBytesMax);
+  const std::size_t held = (piece.is_own ? bytes : 0) + batch;
   return memory.resize(held > kUncountedPieceBytesMax ? held : 0);
 }
 
@@ -173,8 +182,16 @@ Result<EventQuery> parse_events(const Request& request, bool is_stream) {
   return asked;
 }
 
+// What has been gathered is counted while the ledger is asked for more: many callers may ask at
+// the same time. The server counts the whole answer.
+Result<void> hold_page(ByteHold& memory, std::size_t bytes) {
+  constexpr std::size_t kStep = 256 * 1024;
+  if (bytes <= kUncountedPieceBytesMax) return {};
+  return refused_by(memory.resize((bytes + kStep - 1) / kStep * kStep));
+}
+
 // A page of the journal; it never waits.
-Task<Response> event_page(std::unique_ptr<EventReader> reader, EventQuery asked,
+Task<Response> event_page(std::unique_ptr<EventReader> reader, EventQuery asked, ByteHold memory,
                           std::string request_id) {
   std::string body = R"({"events":[)";
   std::string gap;
@@ -201,6 +218,9 @@ Task<Response> event_page(std::unique_ptr<EventReader> reader, EventQuery asked,
       after = event->id;
     }
     if (!has_room) break;
+    if (const auto held = hold_page(memory, body.size()); goes_on && !held) {
+      co_return problem(held.error(), request_id);
+    }
   }
   body += fmt::format(R"(],"next_after":{}{}}})", after, gap);
   co_return json_response(std::move(body));
@@ -231,7 +251,8 @@ Task<Response> events(EventDependencies deps, Caller caller, Request* request) {
     co_return event_stream(std::move(*reader), std::nullopt, std::move(share), caller.app,
                            *deps.apps);
   }
-  co_return co_await event_page(std::move(*reader), *asked, request->id);
+  co_return co_await event_page(std::move(*reader), *asked,
+                                deps.memory->open(caller.app->name.str()), request->id);
 }
 
 Task<Response> cancel(Sessions* sessions, Caller caller, Request* request) {

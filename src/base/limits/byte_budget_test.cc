@@ -42,6 +42,47 @@ TEST(ByteBudget, LetsOneLargeHoldExceedTheShareUpToHalfOfAll) {
   EXPECT_EQ(more.resize(1), Fit::over_share);
 }
 
+TEST(ByteBudget, BytesGoFromOneHoldToAnotherWithoutBeingCountedAgain) {
+  Budgeted all;
+  ByteHold line = all.budget.open("app");
+  ASSERT_EQ(line.resize(45), Fit::fits);
+  ByteHold event = line.split(40);
+  EXPECT_EQ(event.bytes(), 40U);
+  EXPECT_EQ(line.bytes(), 5U);
+  ByteHold journal = all.budget.open("app");
+  journal.take_over(event);
+  EXPECT_EQ(journal.bytes(), 40U);
+  EXPECT_EQ(event.bytes(), 0U);
+  EXPECT_EQ(all.budget.held_by("app"), 45U);
+  EXPECT_EQ(journal.split(100).bytes(), 40U) << "no more than there is; and given back at once";
+  EXPECT_EQ(all.budget.held_by("app"), 5U);
+  EXPECT_TRUE(journal.could_hold(50));
+  EXPECT_FALSE(journal.could_hold(51));
+  ByteHold none;
+  EXPECT_TRUE(none.could_hold(1000));
+  EXPECT_EQ(none.split(7).bytes(), 0U);
+  none.take_over(line);
+  EXPECT_EQ(none.bytes(), 5U);
+}
+
+TEST(ByteBudget, OneHoldOfEachOwnerMayGrow) {
+  Budgeted all;
+  ByteHold first = all.budget.open("app");
+  ByteHold second = all.budget.open("app");
+  ByteHold other = all.budget.open("other");
+  EXPECT_TRUE(first.claim_growth());
+  EXPECT_TRUE(first.claim_growth()) << "it has the right already";
+  EXPECT_FALSE(second.claim_growth());
+  EXPECT_TRUE(other.claim_growth());
+  ByteHold moved = std::move(first);
+  EXPECT_FALSE(second.claim_growth());
+  moved = ByteHold();
+  EXPECT_TRUE(second.claim_growth());
+  second.end_growth();
+  EXPECT_TRUE(all.budget.open("app").claim_growth());
+  EXPECT_TRUE(all.budget.open("app").claim_growth()) << "it ends with the hold";
+}
+
 TEST(ByteBudget, BoundsAllOwnersTogether) {
   Budgeted all;
   std::vector<ByteHold> holds;

@@ -82,4 +82,13 @@ void append_usage(SqlRow& row, const std::optional<Usage>& usage) {
                          usage->cache_write_tokens});
 }
 
+Result<BytesByApp> bytes_by_app_in(const Result<SqlResult>& result) {
+  if (!result) return std::unexpected(result.error());
+  BytesByApp bytes;
+  for (const SqlRow& row : result->rows) {
+    bytes[id_in<AppName>(row.at(0))] = whole_in(row.at(1)).value_or(0);
+  }
+  return bytes;
+}
+
 }  // namespace clawdforge

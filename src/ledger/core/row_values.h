@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,6 +41,10 @@ void append_usage(SqlRow& row, const std::optional<Usage>& usage);
 
 // Of rows with three columns: pid, start time and boot id. Half a mark is left out.
 Result<std::vector<ProcessMark>> marks_in(Result<SqlResult> result);
+
+// Of rows with two columns: an app's name and a sum of bytes.
+using BytesByApp = std::map<AppName, std::int64_t>;
+Result<BytesByApp> bytes_by_app_in(const Result<SqlResult>& result);
 
 // An absent one becomes NULL.
 template <class T>

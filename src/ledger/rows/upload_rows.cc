@@ -91,17 +91,9 @@ Async<std::vector<Digest>> UploadRows::all() const {
 }
 
 Async<std::map<AppName, std::int64_t>> UploadRows::bytes_by_app(std::int64_t bytes_each) const {
-  using Bytes = std::map<AppName, std::int64_t>;
-  return worker_.call<Bytes>(Lane(), Access::read,
-                             [bytes_each](SqlDriver& driver) -> Result<Bytes> {
-                               const auto result = driver.execute(kBytesByApp, {bytes_each});
-                               if (!result) return std::unexpected(result.error());
-                               Bytes bytes;
-                               for (const SqlRow& row : result->rows) {
-                                 bytes[id_in<AppName>(row.at(0))] = whole_in(row.at(1)).value_or(0);
-                               }
-                               return bytes;
-                             });
+  return worker_.call<BytesByApp>(Lane(), Access::read, [bytes_each](SqlDriver& driver) {
+    return bytes_by_app_in(driver.execute(kBytesByApp, {bytes_each}));
+  });
 }
 
 Async<void> UploadRows::add(Upload upload) {

@@ -18,6 +18,12 @@ constexpr std::string_view kClosedSessions =
     "SELECT session_id FROM sessions WHERE closed_at <= $1 ORDER BY closed_at LIMIT $2";
 constexpr std::string_view kAllSessionIds = "SELECT session_id FROM sessions";
 
+// All rows are read: few gateways have more than some thousand sessions in their retention.
+constexpr std::string_view kBytesByApp =
+    "SELECT app_name, CAST(SUM(journal_bytes + turn_count * CAST($2 AS BIGINT) + "
+    "CAST($1 AS BIGINT) + COALESCE(LENGTH(system), 0) + COALESCE(LENGTH(meta), 0) + "
+    "COALESCE(LENGTH(mcp_servers), 0)) AS BIGINT) FROM sessions GROUP BY app_name";
+
 constexpr std::string_view kPageOfAll =
     "SELECT {} FROM sessions WHERE {}created_at >= $1 AND created_at <= $2 "
     "AND (created_at < $2 OR session_id < $3) "
@@ -132,6 +138,13 @@ Async<std::vector<SessionId>> SessionRows::closed(TimePoint last, std::int64_t l
 Async<std::vector<SessionId>> SessionRows::all_ids() const {
   return worker_.call<std::vector<SessionId>>(Lane(), Access::read, [](SqlDriver& driver) {
     return ids_of(driver.execute(kAllSessionIds));
+  });
+}
+
+Async<std::map<AppName, std::int64_t>> SessionRows::bytes_by_app(
+    std::int64_t bytes_each, std::int64_t bytes_each_turn) const {
+  return worker_.read<BytesByApp>(Lane(), [bytes_each, bytes_each_turn](SqlDriver& driver) {
+    return bytes_by_app_in(driver.execute(kBytesByApp, {bytes_each, bytes_each_turn}));
   });
 }
 

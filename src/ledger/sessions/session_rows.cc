@@ -32,7 +32,8 @@ constexpr std::string_view kForgetProcess =
     "WHERE session_id = $1 AND {}";
 constexpr std::string_view kDropJournal = "DELETE FROM journal WHERE session_id = $1";
 constexpr std::string_view kDropTurns = "DELETE FROM turns WHERE session_id = $1";
-constexpr std::string_view kDropSession = "DELETE FROM sessions WHERE session_id = $1";
+constexpr std::string_view kDropSession =
+    "DELETE FROM sessions WHERE session_id = $1 RETURNING app_name";
 // The mark of its process stays until the process is gone: see kForgetProcess.
 constexpr std::string_view kClose =
     "UPDATE sessions SET closed_at = $2, close_reason = $3 "
@@ -116,6 +117,19 @@ Result<bool> update_closed(SqlDriver& driver, const SessionId& id, const std::st
   return true;
 }
 
+// The audit's line comes once, with the row: the call may be repeated.
+Result<void> delete_session(SqlDriver& driver, const SessionId& id,
+                            const std::optional<AuditEvent>& why) {
+  for (const std::string_view statement : {kDropJournal, kDropTurns}) {
+    auto dropped = driver.execute(statement, {id.str()});
+    if (!dropped) return std::unexpected(std::move(dropped.error()));
+  }
+  const auto dropped = driver.execute(kDropSession, {id.str()});
+  if (!dropped) return std::unexpected(dropped.error());
+  if (!why || dropped->rows.empty()) return {};
+  return add_audit(driver, id, id_in<AppName>(dropped->rows[0].at(0)), *why);
+}
+
 Result<std::optional<Session>> select_session(SqlDriver& driver, const SessionId& id,
                                               bool is_whole) {
   static const std::string kFind =
@@ -182,15 +196,11 @@ Async<void> SessionRows::forget_process(SessionId id, Lane lane) {
                             });
 }
 
-Async<void> SessionRows::drop(SessionId id, Lane lane) {
-  return worker_.call<void>(
-      std::move(lane), Access::write, [id = std::move(id)](SqlDriver& driver) -> Result<void> {
-        for (const std::string_view statement : {kDropJournal, kDropTurns, kDropSession}) {
-          auto dropped = driver.execute(statement, {id.str()});
-          if (!dropped) return std::unexpected(std::move(dropped.error()));
-        }
-        return {};
-      });
+Async<void> SessionRows::drop(SessionId id, Lane lane, std::optional<AuditEvent> why) {
+  return worker_.call<void>(std::move(lane), Access::write,
+                            [id = std::move(id), why = std::move(why)](SqlDriver& driver) {
+                              return delete_session(driver, id, why);
+                            });
 }
 
 Async<bool> SessionRows::close(SessionId id, std::string reason, AuditEvent event,

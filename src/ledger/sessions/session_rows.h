@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -47,8 +48,8 @@ class SessionRows {
                          std::optional<AuditEvent> created, Lane lane = {});
   // Its agent does not run any more. A session of another living gateway stays as it is.
   Async<void> forget_process(SessionId id, Lane lane = {});
-  // Removes a session whose agent did not start. Nothing of it is left.
-  Async<void> drop(SessionId id, Lane lane = {});
+  // Removes a session whose agent did not start. Nothing of it is left but `why` in the audit.
+  Async<void> drop(SessionId id, Lane lane = {}, std::optional<AuditEvent> why = std::nullopt);
   // Closes it if it is open and, with `idle_since`, if nothing has happened in it after
   // that. Says whether it did. `event` goes into the audit if so.
   Async<bool> close(SessionId id, std::string reason, AuditEvent event,
@@ -56,6 +57,11 @@ class SessionRows {
   // Deletes a closed session's journal, at most `blocks_max` rows of it, and with the last
   // of them its turns and its row; `event` goes into the audit then. Says whether all is gone.
   Async<bool> remove_closed(SessionId id, AuditEvent event, std::int64_t blocks_max);
+
+  // What the sessions of each app keep, open and closed: their events and texts, with
+  // `bytes_each` more for each of them and `bytes_each_turn` for each of their turns.
+  Async<std::map<AppName, std::int64_t>> bytes_by_app(std::int64_t bytes_each,
+                                                      std::int64_t bytes_each_turn) const;
 
   // At start, of lives that have ended: the processes of sessions, the oldest first and at
   // most `limit`.

@@ -58,7 +58,13 @@ Async<EventPiece> EventReader::find(std::chrono::milliseconds pause) {
     }
     co_await feed_->change(until);
   }
-  if (auto blocks = feed_->blocks_after(after_, kReplayBytesMax)) {
+  // The block that comes next had no place in memory. To read it for this reader alone would need
+  // as much.
+  if (has_caught_up_ && feed_->unshared_until() > after_) {
+    piece.is_lagging = true;
+    co_return piece;
+  }
+  if (auto blocks = feed_->blocks_after(after_, kSharedBytesMax)) {
     piece.after = after_;
     piece.blocks = std::move(*blocks);
     after_ = piece.blocks.back()->last_event_id;

@@ -21,6 +21,8 @@ namespace clawdforge {
 // What a reader is given at once, but for a single block that is larger: all that it holds
 // while it does not read.
 inline constexpr std::size_t kReplayBytesMax = 512 * 1024;
+// The same of blocks that it shares with other readers. Larger ones are counted by themselves.
+inline constexpr std::size_t kSharedBytesMax = kCountedBlockBytesMin;
 // One that had caught up, and then asks for nothing for this long, may be cut. A reader that asks
 // sooner is never too slow, however much an agent says in one breath: the journal has it.
 inline constexpr std::chrono::seconds kReaderAwayMax{1};

@@ -32,7 +32,7 @@ bool SessionJournal::Waiting::is_empty() const {
 
 SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows,
                                const Clock& clock, Log& log, std::shared_ptr<Feed> feed,
-                               SessionId session_id, AppName app, std::int64_t bytes_max)
+                               SessionId session_id, AppName app, JournalLimits limits)
     : executor_(executor),
       tasks_(tasks),
       rows_(rows),
@@ -41,15 +41,17 @@ SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRow
       feed_(std::move(feed)),
       session_id_(std::move(session_id)),
       app_(std::move(app)),
-      bytes_max_(bytes_max),
-      last_event_id_(feed_->last_event_id()) {}
+      limits_(std::move(limits)),
+      last_event_id_(feed_->last_event_id()),
+      memory_(limits_.memory == nullptr ? ByteHold() : limits_.memory->open(app_.str())) {}
 
 void SessionJournal::begin_turn(std::int64_t index, bool is_urgent) {
   waiting_.write.starts.push_back({.index = index, .at = clock_.now()});
   wake_writer(is_urgent);
 }
 
-void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string json) {
+void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string json,
+                            ByteHold memory) {
   std::vector<JournalBlock>& blocks = waiting_.write.blocks;
   const bool fits = !blocks.empty() && blocks.back().turn_index == turn_index &&
                     blocks.back().lines.size() + json.size() <= kJournalBlockBytesMax;
@@ -77,7 +79,17 @@ void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string
   append_event_line(block.lines, event);
   block.last_event_id = last_event_id_ = event.id;
   waiting_.bytes += block.lines.size() - before;
+  memory_.take_over(memory);
+  count_held();
   wake_writer(true);
+}
+
+// In steps of a block, so that small events cost nothing.
+void SessionJournal::count_held() {
+  const std::size_t bytes = waiting_bytes();
+  const std::size_t steps = (bytes + kJournalBlockBytesMax - 1) / kJournalBlockBytesMax;
+  const bool is_counted = bytes > kUncountedJournalBytesMax;
+  lacks_memory_ = memory_.resize(is_counted ? steps * kJournalBlockBytesMax : 0) != Fit::fits;
 }
 
 void SessionJournal::note(AuditEvent event) {
@@ -96,6 +108,7 @@ void SessionJournal::wake_writer(bool is_urgent) {
   ++given_;
   if (is_lost_) {
     waiting_ = {};
+    count_held();
     return;
   }
   if (is_urgent && !std::exchange(waiting_.is_urgent, true) && !failure_) hurry_.notify_all();
@@ -132,8 +145,8 @@ SessionJournal::Batch SessionJournal::take_batch() {
     batch.mark = blocks.empty() ? given_ : waiting_.given_before.front();
   }
   unchecked_bytes_ += static_cast<std::int64_t>(batch.bytes);
-  if (unchecked_bytes_ > std::min(kUncheckedJournalBytesMax, bytes_max_ / 4)) {
-    batch.write->journal_bytes_max = bytes_max_;
+  if (unchecked_bytes_ > std::min(kUncheckedJournalBytesMax, limits_.bytes_max / 4)) {
+    batch.write->journal_bytes_max = limits_.bytes_max;
     unchecked_bytes_ = 0;
   }
   batch.write->session_id = session_id_;
@@ -152,13 +165,18 @@ Task<void> SessionJournal::write() {
     writing_mark_ = batch.mark;
     const bool is_written = co_await write_batch(batch.write);
     writing_bytes_ = 0;
-    if (!is_written && is_lost_) break;
-    if (!is_written) continue;
-    std::vector<SharedBlock> blocks;
-    for (JournalBlock& block : batch.write->blocks) {
-      blocks.push_back(std::make_shared<const JournalBlock>(std::move(block)));
+    if (is_written && !batch.write->blocks.empty()) {
+      if (limits_.on_kept) limits_.on_kept(static_cast<std::int64_t>(batch.bytes));
+      feed_->publish(std::move(batch.write->blocks), memory_);
+      if (feed_->is_overfull()) {
+        co_await boost::asio::post(executor_, kAwait);  // those who wait for it take it first
+        feed_->let_large_go();
+      }
     }
-    if (!blocks.empty()) feed_->publish(std::move(blocks));
+    batch = {};
+    count_held();
+    changed_.notify_all();
+    if (!is_written && is_lost_) break;
   }
   is_writing_ = false;
   changed_.notify_all();
@@ -220,7 +238,7 @@ Async<void> SessionJournal::committed(std::uint64_t mark) {
 }
 
 Task<void> SessionJournal::wait_for_space() {
-  while (waiting_.bytes > kJournalWaitingBytesMax && !gives_up_) {
+  while ((waiting_.bytes > kJournalWaitingBytesMax || lacks_memory_) && !gives_up_) {
     co_await changed_.wait();
   }
 }

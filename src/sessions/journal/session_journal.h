@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -21,6 +22,7 @@
 #include "base/async/signal.h"
 #include "base/async/task_group.h"
 #include "base/clock.h"
+#include "base/limits/byte_budget.h"
 #include "base/telemetry/log.h"
 #include "ledger/sessions/journal_rows.h"
 #include "sessions/journal/feed.h"
@@ -40,18 +42,28 @@ inline constexpr std::chrono::seconds kCommitWaitMax{12};
 // With more than this waiting to be written, the agent is not read.
 inline constexpr std::size_t kJournalWaitingBytesMax = 8 * 1024 * 1024;
 
+// Of the same, for one session; what is more is counted in the memory budget.
+inline constexpr std::size_t kUncountedJournalBytesMax = 1024 * 1024;
+
+struct JournalLimits {
+  // What the ledger keeps of the session: its oldest events go when it has more.
+  std::int64_t bytes_max = std::numeric_limits<std::int64_t>::max();
+  ByteBudget* memory = nullptr;  // counts what waits to be written; null: without a limit
+  std::function<void(std::int64_t)> on_kept = {};  // is told how many bytes the ledger took
+};
+
 class SessionJournal {
  public:
-  // `tasks` runs the writer and outlives the journal, as all that is handed in. `bytes_max` is what
-  // the ledger keeps of the session: its oldest events go when it has more.
+  // `tasks` runs the writer and outlives the journal, as all that is handed in.
   SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows, const Clock& clock,
                  Log& log, std::shared_ptr<Feed> feed, SessionId session_id, AppName app,
-                 std::int64_t bytes_max = std::numeric_limits<std::int64_t>::max());
+                 JournalLimits limits = {});
   SessionJournal(const SessionJournal&) = delete;
   SessionJournal& operator=(const SessionJournal&) = delete;
 
   void begin_turn(std::int64_t index, bool is_urgent);
-  void append(std::int64_t turn_index, EventKind kind, std::string json);
+  // `memory` is what counts a large event until here.
+  void append(std::int64_t turn_index, EventKind kind, std::string json, ByteHold memory = {});
   void note(AuditEvent event);
   void settle_turn(TurnSettled settled);
 
@@ -106,6 +118,7 @@ class SessionJournal {
   };
 
   void wake_writer(bool is_urgent);
+  void count_held();
   Task<void> write();
   Batch take_batch();
   // False: the ledger refuses it, or the journal gave up.
@@ -120,10 +133,12 @@ class SessionJournal {
   const std::shared_ptr<Feed> feed_;
   const SessionId session_id_;
   const AppName app_;
-  const std::int64_t bytes_max_;
+  const JournalLimits limits_;
   std::int64_t unchecked_bytes_ = 0;  // written since the ledger looked at the session's size
   std::int64_t last_event_id_;
   Waiting waiting_;
+  ByteHold memory_;                 // of what waits and of what is being written
+  bool lacks_memory_ = false;       // there is no place for all of it
   std::size_t writing_bytes_ = 0;   // of the batch that is being written
   std::uint64_t writing_mark_ = 0;  // likewise
   std::uint64_t given_ = 0;         // how many things were handed in

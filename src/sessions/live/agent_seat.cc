@@ -111,21 +111,21 @@ Task<std::optional<Failure>> AgentSeat::start_process() {
                    "The session's agent is not configured any more.")
         .error();
   }
-  // The session may be older than what the configuration says now.
-  const auto switches = spec->modes.find(session_.permission_mode);
-  if (switches == spec->modes.end()) {
-    co_return mode_not_supported(*spec, session_.permission_mode).error();
-  }
+  // The session may be older than what the configuration says now, and its app may have less now.
+  const auto switches = spec->modes.find(permission_mode_);
+  if (switches == spec->modes.end()) co_return mode_not_supported(*spec, permission_mode_).error();
   const auto dir =
       co_await deps_.dirs.make(session_.id.str(), Lane(session_.app), switches->second.files);
   if (!dir) co_return dir.error();
   if (state_ == SeatState::aborting) co_return std::nullopt;
-  auto started = deps_.starter.start_session({.spec = *spec,
-                                              .app = session_.app,
-                                              .working_dir = dir->work,
-                                              .temp_dir = dir->temp,
-                                              .own_dir = dir->own,
-                                              .permission_mode = session_.permission_mode});
+  auto started =
+      deps_.starter.start_session({.spec = *spec,
+                                   .app = session_.app,
+                                   .working_dir = dir->work,
+                                   .temp_dir = dir->temp,
+                                   .own_dir = dir->own,
+                                   .permission_mode = permission_mode_,
+                                   .secrets = deps_.policies.mcp_secrets(session_.mcp_servers)});
   if (!started) co_return started.error();
   agent_ = std::move(*started);
   move_to(SeatState::opening);

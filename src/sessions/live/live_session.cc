@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "sessions/live/session_refusals.h"
@@ -15,7 +16,14 @@ LiveSession::LiveSession(const LiveSessionDependencies& shared, std::shared_ptr<
       deps_(shared.services),
       session_(std::move(session)),
       journal_(deps_.executor, shared.tasks, deps_.journal_rows, deps_.clock, deps_.log,
-               std::move(feed), session_.id, session_.app, shared.options.journal_bytes_max),
+               std::move(feed), session_.id, session_.app,
+               {.bytes_max = std::min(shared.options.journal_bytes_max,
+                                      shared.options.journal_bytes_max_per_app),
+                .memory = deps_.memory,
+                .on_kept =
+                    [this](std::int64_t bytes) {
+                      shared_.journal_space.add_kept(session_.app, bytes);
+                    }}),
       turns_(shared, session_, journal_),
       seat_(*this, shared, session_),
       questions_(deps_.executor, shared.options.permission_timeout,

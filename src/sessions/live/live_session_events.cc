@@ -26,7 +26,7 @@ bool LiveSession::take_event(AgentEvent event, bool is_early) {
   if (event.question) {
     take_question(std::move(*event.question), event.json, index);
   } else {
-    journal_.append(index, EventKind::update, std::move(event.json));
+    journal_.append(index, EventKind::update, std::move(event.json), std::move(event.memory));
   }
   if (turn == nullptr || !event.end) return true;
   // At once: what the agent says after it must come after it in the journal as well.

@@ -12,10 +12,12 @@
 #include "agent/core/agent_starter.h"
 #include "base/async/task_group.h"
 #include "base/ids.h"
+#include "base/limits/byte_budget.h"
 #include "base/telemetry/log.h"
 #include "base/telemetry/metrics.h"
 #include "ledger/sessions/journal_rows.h"
 #include "ledger/sessions/session_rows.h"
+#include "quota/byte_tally.h"
 #include "quota/policies.h"
 #include "quota/quota.h"
 #include "sessions/live/seat_state.h"
@@ -40,6 +42,7 @@ struct SessionDependencies {
   IdSource& ids;
   Log& log;
   Metrics& metrics;
+  ByteBudget* memory = nullptr;  // counts what waits for the ledger; null: without a limit
 };
 
 struct SessionOptions {
@@ -50,7 +53,12 @@ struct SessionOptions {
   std::chrono::seconds permission_timeout{};
   std::size_t reader_bytes_max = 0;  // how far a reader may fall behind
   std::int64_t journal_bytes_max = std::numeric_limits<std::int64_t>::max();  // of one session
+  std::int64_t journal_bytes_max_per_app = std::numeric_limits<std::int64_t>::max();
 };
+
+// What each session and each turn count for beside their events: rows of the ledger.
+inline constexpr std::int64_t kSessionOverheadBytes = 1'024;
+inline constexpr std::int64_t kTurnOverheadBytes = 256;
 
 class LiveSession;
 
@@ -62,6 +70,7 @@ struct LiveSessionDependencies {
   Counter& lines_skipped;                            // of agents, because they were not a message
   std::function<void()> make_space;                  // a start waits for a slot
   std::function<void(const LiveSession&)> on_quiet;  // nothing is under way any more
+  ByteTally& journal_space;                          // what apps keep in the ledger
   std::function<void(SeatTransition)> on_seat_change = {};  // for tests; may be empty
 };
 
