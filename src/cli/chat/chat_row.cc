@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/chat/chat.h"
+#include "cli/input/terminal_token.h"
 #include "cli/terminal/terminal.h"
 
 namespace clawdforge {
@@ -10,7 +11,7 @@ namespace {
 
 Done chat(Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
-  auto to = find_destination(invocation, TokenKind::app);
+  auto to = find_app_destination(invocation);
   if (!to) return std::unexpected(to.error());
   ChatSettings settings;
   settings.session_id = arguments.text("--session");

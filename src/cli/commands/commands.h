@@ -8,9 +8,13 @@
 
 namespace clawdforge {
 
-std::vector<Command> run_commands();    // run, upload
-std::vector<Command> agent_commands();  // agent list, check
-std::vector<Command> usage_commands();  // usage
-std::vector<Command> token_commands();  // token mint, list, show, set, rotate, revoke
+std::vector<Command> run_commands();      // run, upload
+std::vector<Command> agent_commands();    // agent list, check
+std::vector<Command> usage_commands();    // usage
+std::vector<Command> session_commands();  // session new, turn, get, list, events, …
+std::vector<Command> login_commands();    // login, logout, whoami
+std::vector<Command> gateway_commands();  // agents, health, sweep
+std::vector<Command> audit_commands();    // audit runs, sessions, events
+std::vector<Command> token_commands();    // token mint, list, show, set, rotate, revoke
 
 }  // namespace clawdforge

@@ -1,84 +1,80 @@
 // `clawdforge run` and `clawdforge upload`: one prompt, one answer, and the files for it.
 #include <fmt/format.h>
 
-#include <array>
 #include <boost/json.hpp>
-#include <cstdio>
 
 #include "cli/commands/commands.h"
+#include "cli/commands/prompt_options.h"
 #include "cli/core/uploading.h"
+#include "cli/input/prompting.h"
+#include "cli/input/terminal_token.h"
 
 namespace clawdforge {
 namespace json = boost::json;
 namespace {
 
-constexpr std::size_t kPromptBytesMax = 64 * 1024 * 1024;  // the gateway's own limit is lower
-constexpr std::chrono::seconds kTimeoutDefault{3600};      // the gateway ends it before
-constexpr std::chrono::seconds kAnswerGrace{30};           // on top of the run's own time
-
-Asked<std::string> read_standard_input() {
-  std::string text;
-  std::array<char, 64 * 1024> piece;
-  while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), stdin)) {
-    text.append(piece.data(), count);
-    if (text.size() > kPromptBytesMax) return complain(kExitUsage, "the prompt is too long.");
-  }
-  return text;
+std::string agent_in(const json::object& body) {
+  return body.contains("agent") ? field_of(body, "agent") : "claude";
 }
 
-json::object run_body(const Arguments& arguments, std::string prompt) {
-  json::object body;
-  body["prompt"] = std::move(prompt);
-  for (const char* name : {"agent", "model", "system", "effort"}) {
-    const std::string option = std::string("--") + name;
-    if (arguments.has(option)) body[name] = arguments.text(option);
-  }
-  if (const auto secs = arguments.number("--timeout")) body["timeout_secs"] = *secs;
-  return body;
+void print_run_costs(const Screen& screen, const std::string& agent, const GatewayAnswer& answer) {
+  const json::value* const duration = answer.body.if_contains("duration_ms");
+  const double seconds =
+      duration != nullptr && duration->is_int64() ? double(duration->get_int64()) / 1000 : 0;
+  print_costs(screen,
+              plain_line(fmt::format("{} · {:.1f} s · {} tokens in, {} out · ${}", agent, seconds,
+                                     answer.raw.header("X-Clawdforge-Input-Tokens"),
+                                     answer.raw.header("X-Clawdforge-Output-Tokens"),
+                                     answer.raw.header("X-Clawdforge-Cost-Usd"))));
 }
 
 Done run(Invocation& invocation) {
-  const Arguments& arguments = invocation.arguments;
-  auto to = find_destination(invocation, TokenKind::app);
+  auto to = find_app_destination(invocation);
   if (!to) return std::unexpected(to.error());
-  std::string prompt = arguments.word(0);
-  if (prompt.empty() || prompt == "-") {
-    auto read = read_standard_input();
-    if (!read) return std::unexpected(read.error());
-    prompt = std::move(*read);
+  auto prompt = prompt_of(invocation, 0);
+  if (!prompt) return std::unexpected(prompt.error());
+  json::object body;
+  body["prompt"] = std::move(*prompt);
+  if (auto added = add_agent_fields(invocation.arguments, body); !added) {
+    return std::unexpected(added.error());
   }
-  json::object body = run_body(arguments, std::move(prompt));
-  json::array files;
-  for (const std::string& file : arguments.all("--file")) {
-    if (file.starts_with("ff_")) {
-      files.emplace_back(json::string(file));
-      continue;
-    }
-    const auto brought = upload_file(*to, file);
-    if (!brought) return std::unexpected(brought.error());
-    files.emplace_back(json::string(field_of(brought->body, "file_token")));
+  if (auto added = add_prompt_fields(invocation, *to, body); !added) {
+    return std::unexpected(added.error());
   }
-  if (!files.empty()) body["files"] = std::move(files);
+  const std::string agent = agent_in(body);
   ClientRequest request;
   request.method = "POST";
   request.target = "/run";
   request.body = json::serialize(body);
-  const auto secs = arguments.number("--timeout");
-  const auto answer = ask(*to, std::move(request),
-                          (secs ? std::chrono::seconds(*secs) : kTimeoutDefault) + kAnswerGrace);
+  const auto answer = ask_and_wait(*to, std::move(request),
+                                   {.timeout = answer_wait(invocation.arguments),
+                                    .live_line = "asking " + agent,
+                                    .screen = &invocation.screen,
+                                    .interrupted = "cancelled: the gateway ends the run."});
   if (!answer) return std::unexpected(answer.error());
-  print_answer(invocation.as_json() ? answer->raw.body : field_of(answer->body, "result"));
+  if (invocation.as_json()) {
+    print_answer(answer->raw.body);
+    return 0;
+  }
+  print_run_costs(invocation.screen, agent, *answer);
+  print_answer(plain_text(field_of(answer->body, "result")));
   return 0;
 }
 
 Done upload(Invocation& invocation) {
-  auto to = find_destination(invocation, TokenKind::app);
+  auto to = find_app_destination(invocation);
   if (!to) return std::unexpected(to.error());
   const auto answer =
       upload_file(*to, invocation.arguments.word(0), invocation.arguments.number("--ttl"));
   if (!answer) return std::unexpected(answer.error());
   print_answer(invocation.as_json() ? answer->raw.body : field_of(answer->body, "file_token"));
   return 0;
+}
+
+std::vector<Option> run_options() {
+  std::vector<Option> options = agent_options();
+  for (Option& option : prompt_options()) options.push_back(option);
+  return options;
 }
 
 }  // namespace
@@ -90,32 +86,12 @@ std::vector<Command> run_commands() {
        .group = "Asking",
        .summary = "one prompt, one answer",
        .run = run,
-       .options = {{.name = "--agent",
-                    .value = "NAME",
-                    .help = "which agent answers (default: claude)",
-                    .offers = Offers::agents},
-                   {.name = "--model", .value = "NAME", .help = "the agent's model"},
-                   {.name = "--system", .value = "TEXT", .help = "a system prompt"},
-                   {.name = "--effort",
-                    .value = "LEVEL",
-                    .help = "low, medium, high, xhigh or max",
-                    .offers = Offers::words,
-                    .words = "low medium high xhigh max"},
-                   {.name = "--timeout",
-                    .value = "SECS",
-                    .help = "how long it may take",
-                    .is_number = true,
-                    .also = "--timeout-secs"},
-                   {.name = "--file",
-                    .value = "PATH",
-                    .help = "a file to go with the prompt, or the token of one that is there "
-                            "already; may be repeated",
-                    .repeats = true,
-                    .offers = Offers::files}},
+       .options = run_options(),
        .examples = {"clawdforge run --agent demo Hello",
                     "git diff | clawdforge run --system 'Review this change.'",
-                    "clawdforge run --file notes.txt 'Summarise the file'"},
-       .about = "Without PROMPT, or with -, the prompt is read from standard input."},
+                    "clawdforge run --agent demo --file notes.txt 'Summarise the file'"},
+       .about = "Without PROMPT, or with -, the prompt is read from standard input. Files are "
+                "uploaded on the way. Ctrl-C cancels."},
       {.name = "upload",
        .arguments = "FILE",
        .group = "Asking",

@@ -2,10 +2,20 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <thread>
+
+#include "base/descriptor.h"
+#include "cli/core/live_line.h"
 
 namespace clawdforge {
 namespace json = boost::json;
@@ -51,6 +61,67 @@ std::string fields_in(const json::object& body) {
   return text;
 }
 
+// The answer, or why there is none.
+Asked<ClientAnswer> heard(const Destination& to, Result<ClientAnswer> answer) {
+  if (answer) return std::move(*answer);
+  const auto where = fmt::format("{}, by {}", to.url, to.source);
+  const Failure& failure = answer.error();
+  // A file that could not be sent is not the gateway's fault.
+  if (failure.kind != Errc::unavailable) return complain(kExitUsage, failure.message, where);
+  return complain(kExitNoAnswer, failure.message + " Is a gateway running there?", where);
+}
+
+Asked<GatewayAnswer> read_answer(const Destination& to, Asked<ClientAnswer> answer) {
+  if (!answer) return std::unexpected(answer.error());
+  if (answer->status >= 400) return std::unexpected(complaint_of(*answer));
+  json::error_code error;
+  json::value parsed = json::parse(answer->body, error);
+  if (error || !parsed.is_object()) {
+    return complain(kExitFailed, fmt::format("what answers at {} is not a clawdforge gateway; look "
+                                             "at its address.",
+                                             to.url));
+  }
+  return GatewayAnswer{std::move(*answer), std::move(parsed.get_object())};
+}
+
+constexpr std::chrono::milliseconds kRedraw{100};
+
+// Ctrl-C and SIGTERM are read from a descriptor while this lives, and another descriptor wakes the
+// one who waits.
+class Interrupts {
+ public:
+  Interrupts() {
+    sigset_t ends{};
+    ::sigemptyset(&ends);
+    for (const int number : {SIGINT, SIGTERM}) ::sigaddset(&ends, number);
+    ::pthread_sigmask(SIG_BLOCK, &ends, &before_);
+    signals_ = Descriptor(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
+    wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  }
+  ~Interrupts() {
+    signalfd_siginfo taken{};
+    while (::read(signals_.number(), &taken, sizeof taken) > 0) continue;
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  // True: the user wants it to end.
+  bool wait(std::chrono::milliseconds most) const {
+    std::array<pollfd, 2> looked = {pollfd{signals_.number(), POLLIN, 0},
+                                    pollfd{wake_.number(), POLLIN, 0}};
+    ::poll(looked.data(), looked.size(), static_cast<int>(most.count()));
+    return (looked[0].revents & POLLIN) != 0;
+  }
+  // From another thread.
+  void wake() const { ::eventfd_write(wake_.number(), 1); }
+
+ private:
+  sigset_t before_{};
+  Descriptor signals_;
+  Descriptor wake_;
+};
+
 }  // namespace
 
 Complaint complaint_of(const ClientAnswer& answer) {
@@ -75,27 +146,39 @@ Complaint complaint_of(const ClientAnswer& answer) {
   return complaint;
 }
 
+Asked<ClientAnswer> ask_raw(const Destination& to, ClientRequest request,
+                            std::chrono::seconds timeout) {
+  request.token = Secret(std::string(to.token.reveal()));
+  return heard(to, call_server(to.address, request, timeout));
+}
+
 Asked<GatewayAnswer> ask(const Destination& to, ClientRequest request,
                          std::chrono::seconds timeout) {
+  return read_answer(to, ask_raw(to, std::move(request), timeout));
+}
+
+Asked<GatewayAnswer> ask_and_wait(const Destination& to, ClientRequest request, Wait wait) {
   request.token = Secret(std::string(to.token.reveal()));
-  auto answer = call_server(to.address, request, timeout);
-  if (!answer) {
-    // A file that could not be sent is not the gateway's fault.
-    const bool is_away = answer.error().kind == Errc::unavailable;
-    return complain(is_away ? kExitNoAnswer : kExitUsage,
-                    is_away ? answer.error().message + " Is the gateway running there?"
-                            : answer.error().message,
-                    fmt::format("{} by {}", to.url, to.source));
+  const Interrupts interrupts;
+  StreamCall call;
+  Result<ClientAnswer> answer = ClientAnswer();
+  std::atomic<bool> is_done = false;
+  std::thread caller([&] {
+    answer = call.run(to.address, request, [](std::string_view) {}, wait.timeout);
+    is_done = true;
+    interrupts.wake();
+  });
+  LiveLine line(wait.screen, wait.live_line);
+  bool is_interrupted = false;
+  while (!is_done && !is_interrupted) {
+    is_interrupted = interrupts.wait(kRedraw);
+    line.draw();
   }
-  if (answer->status >= 400) return std::unexpected(complaint_of(*answer));
-  json::error_code error;
-  json::value parsed = json::parse(answer->body, error);
-  if (error || !parsed.is_object()) {
-    return complain(kExitFailed, fmt::format("what answers at {} is not a clawdforge gateway; look "
-                                             "at its address.",
-                                             to.url));
-  }
-  return GatewayAnswer{std::move(*answer), std::move(parsed.get_object())};
+  if (is_interrupted) call.stop();
+  caller.join();
+  line.erase();
+  if (is_interrupted) return complain(kExitInterrupted, wait.interrupted);
+  return read_answer(to, heard(to, std::move(answer)));
 }
 
 Asked<GatewayAnswer> ask(const Invocation& invocation, TokenKind kind, std::string method,

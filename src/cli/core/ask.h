@@ -20,6 +20,22 @@ struct GatewayAnswer {
 // A status from 400 on is a complaint, with the gateway's own sentence and what to do next.
 Asked<GatewayAnswer> ask(const Destination& to, ClientRequest request,
                          std::chrono::seconds timeout = kCallMax);
+// The answer as it came, whatever its status.
+Asked<ClientAnswer> ask_raw(const Destination& to, ClientRequest request,
+                            std::chrono::seconds timeout = kCallMax);
+
+// A question that a person may wait long for.
+struct Wait {
+  std::chrono::seconds timeout = kCallMax;
+  std::string live_line{};  // what is done meanwhile, such as "asking claude"
+  const Screen* screen = nullptr;
+  std::string interrupted{};  // what is said after Ctrl-C
+};
+// The same with a live line on a terminal. The first Ctrl-C closes the connection, which cancels a
+// run, and gives a complaint with kExitInterrupted. Not beside other threads: it takes the
+// process's signals.
+Asked<GatewayAnswer> ask_and_wait(const Destination& to, ClientRequest request, Wait wait);
+
 // Finds the gateway and asks it.
 Asked<GatewayAnswer> ask(const Invocation& invocation, TokenKind kind, std::string method,
                          std::string target, std::string body = {});

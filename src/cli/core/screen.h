@@ -12,7 +12,8 @@ struct Screen {
   bool is_terminal = false;        // standard output
   bool is_error_terminal = false;  // standard error: the place of live lines and questions
   bool is_input_terminal = false;
-  bool has_colour = false;  // false with NO_COLOR, TERM=dumb, and in a pipe
+  bool has_colour = false;      // false with NO_COLOR, TERM=dumb, and in a pipe
+  bool has_live_lines = false;  // then also standard error is one
   std::size_t columns = 80;
 };
 

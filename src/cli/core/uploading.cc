@@ -45,4 +45,20 @@ Asked<GatewayAnswer> upload_file(const Destination& to, const std::string& path,
   return ask(to, std::move(request), kUploadMax);
 }
 
+Asked<boost::json::array> bring_files(const Destination& to,
+                                      const std::vector<std::string>& files) {
+  boost::json::array tokens;
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (file.starts_with("ff_") && !std::filesystem::exists(file, error)) {
+      tokens.emplace_back(boost::json::string(file));
+      continue;
+    }
+    const auto brought = upload_file(to, file);
+    if (!brought) return std::unexpected(brought.error());
+    tokens.emplace_back(boost::json::string(field_of(brought->body, "file_token")));
+  }
+  return tokens;
+}
+
 }  // namespace clawdforge
