@@ -310,5 +310,7 @@ def test_every_family_is_there_from_the_start_and_in_the_documentation(new_gatew
     assert not shown - documented, "shown and not documented"
     # What has a label appears when there is something to say with it.
     later = {"clawdforge_runs_total", "clawdforge_turns_total", "clawdforge_http_requests_total",
-             "clawdforge_http_request_seconds"}
+             "clawdforge_http_request_seconds", "clawdforge_asks_total",
+             "clawdforge_asks_refused_total", "clawdforge_ask_tokens_total",
+             "clawdforge_ask_cost_microusd_total"}
     assert not documented - shown - later, "documented and not shown"
