@@ -116,3 +116,42 @@ def test_every_command_of_the_page_runs(page, new_gateway, tmp_path):
         if done.returncode != 0 or not codes_in(done.stdout) <= codes_in(shown):
             wrong.append(f"{commands}{done.stdout}{done.stderr}({done.returncode})")
     assert not wrong, "\n".join(wrong)
+
+
+# docs/migration.md
+
+def cf_lines():
+    text = (REPO / "docs/migration.md").read_text()
+    rows = re.findall(r"^\| `(cf [^|]*)` \| `(clawdforge [^|]*)` \|$", text, re.M)
+    assert len(rows) >= 19, rows
+    return rows
+
+
+@pytest.fixture(scope="module")
+def shell(shared, tmp_path_factory):
+    return Shell(shared, tmp_path_factory.mktemp("cf"))
+
+
+@pytest.mark.parametrize("number", range(19))
+def test_a_line_of_cf_has_its_equal(shell, number):
+    old, line = cf_lines()[number]
+    client = shell.client
+    session = client.post("/sessions", json={"agent": "demo"}).json()["session_id"]
+    token = client.post("/files", files={"file": ("a.txt", b"text")}).json()["file_token"]
+    name = f"app-{number}"
+    if "revoke" in line:
+        shell.gateway.mint(name)
+    for word, value in (("NAME", name), ("ID", session), ("PATH", "trace.json"), ("T1", token), ("T2", token),
+                        ("FILE", "notes.txt"), ("PROMPT", "Hello"), ("A,B", "127.0.0.0/8,10.0.0.0/8"),
+                        ("JSON", "'{\"a\":1}'"), ("TEXT", "'Be brief.'"), ("A", "demo"), ("M", "sonnet")):
+        line = re.sub(rf"\b{word}\b", value, line)
+    if " run " in line or line.endswith("session new"):
+        line += " --agent demo"
+    done = shell.run(line)
+    assert done.returncode == 0, (old, line, done.stdout, done.stderr)
+    if old.startswith(("cf healthz", "cf upload", "cf admin", "cf session get", "cf session list")):
+        assert done.stdout.lstrip().startswith("{"), "cf printed JSON"
+    if old == "cf session new":
+        assert SESSION.fullmatch(done.stdout.strip()), "only the id"
+    if old.startswith('cf session turn ID "PROMPT"`'):
+        assert "Hello" in done.stdout
