@@ -506,6 +506,18 @@ def peak_bytes(gateway):
         return int(re.search(r"VmHWM:\s+(\d+) kB", file.read()).group(1)) * 1024
 
 
+def through_lags(session, events):
+    """A busy machine may keep an eager reader away for so long that it is cut; it goes on from there."""
+    while events[-1].name == "lagged":
+        events.pop()
+        with tail(session, last_id=events[-1].id) as again:
+            while (event := again.next()) is not None:
+                events.append(event)
+                if event.name in ("done", "lagged"):
+                    break
+    return events
+
+
 @pytest.mark.timeout(240)
 def test_slow_late_and_absent_readers_cost_the_turn_nothing(new_forge):
     forge = new_forge()
@@ -514,9 +526,9 @@ def test_slow_late_and_absent_readers_cost_the_turn_nothing(new_forge):
     assert SANITIZED or count * piece_bytes > 4 * GROWN_BYTES_MAX, "what is kept would show"
     script = ({"flood": count, "piece_bytes": piece_bytes},)
     for _ in range(2):  # so that what a turn costs by itself is there
-        stream_turn(session, *script).rest()
+        through_lags(session, stream_turn(session, *script).rest())
     begun = time.monotonic()
-    alone = stream_turn(session, *script).rest()
+    alone = through_lags(session, stream_turn(session, *script).rest())
     seconds_alone = time.monotonic() - begun
     before, first_id = peak_bytes(forge), alone[-1].id + 1
 
@@ -531,7 +543,7 @@ def test_slow_late_and_absent_readers_cost_the_turn_nothing(new_forge):
     reader = threading.Thread(target=read_slowly)
     reader.start()
     begun = time.monotonic()
-    eager = stream_turn(session, *script).rest()
+    eager = through_lags(session, stream_turn(session, *script).rest())
     seconds = time.monotonic() - begun
     grown = peak_bytes(forge) - before
     slow_end.set()
