@@ -10,9 +10,11 @@
 #include "base/version.h"
 #include "cli/chat/chat_row.h"
 #include "cli/commands/commands.h"
+#include "cli/completion.h"
 #include "cli/core/invocation.h"
 #include "cli/help.h"
 #include "cli/top/top.h"
+#include "cli/topics.h"
 
 namespace clawdforge {
 namespace {
@@ -37,8 +39,9 @@ std::vector<Command> own_commands() {
       {.name = "help",
        .arguments = "[COMMAND]",
        .group = "This program",
-       .summary = "the help of a command",
+       .summary = "the help of a command, or of a topic: agents, tokens, config, chat",
        .reach = Reach::local},
+      completion_command(),
   };
 }
 
@@ -123,6 +126,7 @@ int say_unknown(const std::vector<Command>& table, const std::vector<std::string
 int help(const std::vector<Command>& table, std::vector<std::string> about) {
   std::erase_if(about, [](const std::string& word) { return word.starts_with('-'); });
   if (about.empty()) return print_help(help_of_program(table));
+  if (about.size() == 1 && !topic_text(about[0]).empty()) return print_help(topic_text(about[0]));
   const Found found = find_command(table, about);
   if (found.command != nullptr && found.words == about.size()) {
     if (found.command->has_own_help) return found.command->run_raw({"--help"});
@@ -138,8 +142,9 @@ bool asks_for_help(const std::string& word) { return word == "--help" || word ==
 int run_command(const Command& command, std::vector<std::string> given,
                 const FindLocalGateway& find_local) {
   if (command.reach == Reach::raw) {
-    if (!command.has_own_help && std::ranges::any_of(given, asks_for_help)) {
-      return print_help(help_of_command(command));
+    if (std::ranges::any_of(given, asks_for_help)) {
+      return command.has_own_help ? command.run_raw({"--help"})
+                                  : print_help(help_of_command(command));
     }
     return command.run_raw(std::move(given));
   }
@@ -190,6 +195,9 @@ int run_program(std::vector<std::string> given, const FindLocalGateway& find_loc
                 std::vector<Command> further) {
   const std::vector<Command> table = join_table(std::move(further));
   if (!given.empty() && given[0] == "--version") given[0] = "version";
+  if (!given.empty() && given[0] == "__complete") {
+    return print_offers(table, {given.begin() + 1, given.end()}, find_local);
+  }
   if (!given.empty() && (given[0] == "help" || asks_for_help(given[0]))) {
     return help(table, {given.begin() + 1, given.end()});
   }

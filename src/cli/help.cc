@@ -80,7 +80,9 @@ std::string help_of_program(const std::vector<Command>& table) {
     }
     text += fmt::format("\n{}:\n{}", group, rows_of(members));
   }
-  text += "\nclawdforge COMMAND --help tells all about one.\n";
+  text +=
+      "\nclawdforge COMMAND --help tells all about one; clawdforge help "
+      "agents|tokens|config|chat\nexplains.\n";
   return text;
 }
 

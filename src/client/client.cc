@@ -193,18 +193,29 @@ Task<error_code> call_file(const ServerAddress* address, const Outgoing* request
   co_return co_await transfer(&socket, request, answer);
 }
 
+// An address needs no look-up, which is done on a thread of its own.
+Task<error_code> connect(Socket* socket, const ServerAddress* address) {
+  error_code parse_error;
+  const auto ip = asio::ip::make_address(address->host, parse_error);
+  if (!parse_error) {
+    const auto [error] = co_await socket->async_connect(tcp::endpoint(ip, address->port), kAwait);
+    co_return error;
+  }
+  Resolver resolver(socket->get_executor());
+  const auto [resolve_error, endpoints] =
+      co_await resolver.async_resolve(address->host, std::to_string(address->port), kAwait);
+  if (resolve_error) co_return resolve_error;
+  const auto [error, endpoint] = co_await asio::async_connect(*socket, endpoints, kAwait);
+  co_return error;
+}
+
 Task<error_code> call(const ServerAddress* address, const Outgoing* request, ClientAnswer* answer,
                       IoExecutor executor) {
   if (!address->socket_file.empty()) {
     co_return co_await call_file(address, request, answer, executor);
   }
-  Resolver resolver(executor);
-  const auto [resolve_error, endpoints] =
-      co_await resolver.async_resolve(address->host, std::to_string(address->port), kAwait);
-  if (resolve_error) co_return resolve_error;
   Socket socket(executor);
-  const auto [connect_error, endpoint] = co_await asio::async_connect(socket, endpoints, kAwait);
-  if (connect_error) co_return connect_error;
+  if (const auto error = co_await connect(&socket, address)) co_return error;
   if (!address->is_tls) {
     co_return co_await transfer(&socket, request, answer);
   }
@@ -269,7 +280,7 @@ std::string_view ClientAnswer::header(std::string_view name) const {
 }
 
 Result<ClientAnswer> call_server(const ServerAddress& address, const ClientRequest& request,
-                                 std::chrono::seconds timeout) {
+                                 std::chrono::milliseconds timeout) {
   IoContext io(1);
   ClientAnswer answer;
   std::optional<error_code> outcome;

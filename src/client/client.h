@@ -62,7 +62,7 @@ struct ClientAnswer {
 // Errc::unavailable when no whole answer came back within `timeout`, Errc::internal when
 // the file cannot be read or is shorter than announced.
 Result<ClientAnswer> call_server(const ServerAddress& address, const ClientRequest& request,
-                                 std::chrono::seconds timeout);
+                                 std::chrono::milliseconds timeout);
 
 // One answer that comes over time: a stream of server-sent events. Blocks the thread that runs it;
 // another may stop it. One object for one run.
