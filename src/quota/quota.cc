@@ -26,8 +26,9 @@ Quota::Quota(Options options, Metrics& metrics)
 
 // For the agents of its sessions, too, whose start knows only the app's name.
 void Quota::note_weight(const App& app) {
-  if (app.limits && app.limits->weight) {
-    weights_[app.name] = static_cast<double>(*app.limits->weight);
+  const std::optional<std::int64_t> weight = app.limits ? app.limits->weight : std::nullopt;
+  if (weight) {
+    weights_[app.name] = static_cast<double>(*weight);
   } else {
     weights_.erase(app.name);
   }

@@ -214,16 +214,16 @@ Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answ
   end.usage = answer.usage;
   end.cost_usd = answer.cost_usd;
   if (is_ask(outcome.failure)) end.agent_ms = end.duration_ms;
-  if (run->ticket) {
-    outcome.limits = run->ticket->notice(end.ended_at);
-    end.reservation = run->ticket->hand_over_reservation();
+  if (auto& ticket = run->ticket) {
+    outcome.limits = ticket->notice(end.ended_at);
+    end.reservation = ticket->hand_over_reservation();
     if (end.agent_ms) {
-      run->ticket->note({.app = run->app->name,
-                         .agent = run->request.agent,
-                         .model = run->request.model,
-                         .tokens = answer.usage.value_or(Usage()),
-                         .nano_usd = nano_usd_of(answer.cost_usd),
-                         .agent_ms = end.duration_ms});
+      ticket->note({.app = run->app->name,
+                    .agent = run->request.agent,
+                    .model = run->request.model,
+                    .tokens = answer.usage.value_or(Usage()),
+                    .nano_usd = nano_usd_of(answer.cost_usd),
+                    .agent_ms = end.duration_ms});
     }
   }
   // Done means committed: a caller whose run is not settled is told so, and not its result.

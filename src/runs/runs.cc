@@ -159,7 +159,8 @@ Async<bool> Runs::cancel(AppName app, RunId run_id) {
   // The row decides: the agent may have answered before it was stopped.
   const auto record = co_await rows_.find(std::move(app), std::move(run_id));
   if (!record) co_return std::unexpected(record.error());
-  co_return is_live && record->end && record->end->state == "cancelled";
+  const auto& end = record->end;
+  co_return is_live&& end && end->state == "cancelled";
 }
 
 void Runs::end_app(const AppName& app) {

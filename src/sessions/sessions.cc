@@ -157,8 +157,8 @@ Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, SessionId id, 
   const std::shared_ptr<LiveSession> live = live_.find(id);
   const HangUpSubscription subscription(hang_up, [live, turn] { live->on_caller_gone(turn); });
   auto outcome = co_await live->answer(turn);
-  if (outcome && turn->ticket) {
-    LimitNotice notice = turn->ticket->notice(deps_.clock.now());
+  if (auto& ticket = turn->ticket; outcome && ticket) {
+    LimitNotice notice = ticket->notice(deps_.clock.now());
     outcome->rate_limit_policy = std::move(notice.policy);
     outcome->rate_limit = std::move(notice.left);
   }

@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     // As the journal has them: only what was taken, as it was taken.
-    if (auto message = acp_message(line)) {
+    if (auto message = acp_message(std::string(line))) {
       said += message->text;
       raw.push_back(std::move(message->json));
     }

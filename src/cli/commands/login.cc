@@ -29,7 +29,8 @@ Asked<std::string> stored_path(const Invocation& invocation) {
 Asked<EnvFile> kept_content(const std::string& path, const std::string& url) {
   auto stored = read_env_file(path);
   if (!stored) return std::unexpected(stored.error());
-  if (*stored && (*stored)->url == url) return std::move(**stored);
+  std::optional<EnvFile> file = std::move(*stored);
+  if (file && file->url == url) return std::move(*file);
   EnvFile content;
   content.url = url;
   return content;

@@ -91,7 +91,7 @@ json::array budgets_in(const std::vector<std::string>& texts) {
 json::value setting_value(const Setting& setting, const Arguments& arguments) {
   switch (setting.kind) {
     case SettingKind::number:
-      return *arguments.number(setting.flag);
+      return arguments.number(setting.flag).value_or(0);
     case SettingKind::text:
       return json::string(arguments.text(setting.flag));
     case SettingKind::budgets:

@@ -35,16 +35,17 @@ Asked<Place> profile_place(const std::string& name) {
                                             "_ and -.",
                                             name));
   }
-  auto file = read_env_file(env_file_path(name));
-  if (!file) return std::unexpected(file.error());
-  if (!*file || (*file)->url.empty()) {
+  auto read = read_env_file(env_file_path(name));
+  if (!read) return std::unexpected(read.error());
+  std::optional<EnvFile> file = std::move(*read);
+  if (!file || file->url.empty()) {
     return complain(kExitUsage, fmt::format("there is no profile {}; clawdforge login URL "
                                             "--profile {} makes it.",
                                             name, name));
   }
   Place place{.source = "the profile " + name, .is_profile = true, .is_stored = true};
-  place.url = (*file)->url;
-  place.file = std::move(**file);
+  place.url = file->url;
+  place.file = std::move(*file);
   return place;
 }
 
@@ -61,9 +62,9 @@ Asked<Place> choose_place(const Invocation& invocation) {
                                                            : environment("CLAWDFORGE_PROFILE");
     if (place.url.empty() && !profile.empty()) return profile_place(profile);
   }
-  auto file = read_env_file(env_file_path({}));
-  if (!file) return std::unexpected(file.error());
-  if (*file) place.file = std::move(**file);
+  auto read = read_env_file(env_file_path({}));
+  if (!read) return std::unexpected(read.error());
+  if (std::optional<EnvFile> file = std::move(*read)) place.file = std::move(*file);
   if (place.source.empty() && !arguments.has("--data-dir") && !place.file.url.empty()) {
     place.url = place.file.url;
     place.source = env_file_path({});

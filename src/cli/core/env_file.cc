@@ -46,10 +46,15 @@ void read_line(std::string_view line, EnvFile& content) {
   if (line.starts_with('#') || equals == line.npos) return;
   const std::string_view name = trimmed(line.substr(0, equals));
   std::string value(unquoted(trimmed(line.substr(equals + 1))));
-  if (name == "CLAWDFORGE_URL") content.url = std::move(value);
-  if (name == "CLAWDFORGE_CA") content.ca_file = std::move(value);
-  if (name == "CLAWDFORGE_TOKEN") content.token = Secret(std::move(value));
-  if (name == "CLAWDFORGE_ADMIN_TOKEN") content.admin_token = Secret(std::move(value));
+  if (name == "CLAWDFORGE_URL") {
+    content.url = std::move(value);
+  } else if (name == "CLAWDFORGE_CA") {
+    content.ca_file = std::move(value);
+  } else if (name == "CLAWDFORGE_TOKEN") {
+    content.token = Secret(std::move(value));
+  } else if (name == "CLAWDFORGE_ADMIN_TOKEN") {
+    content.admin_token = Secret(std::move(value));
+  }
 }
 
 std::unexpected<Complaint> cannot(const std::string& path, std::string_view what) {

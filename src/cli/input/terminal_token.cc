@@ -40,17 +40,18 @@ Asked<Destination> find_app_destination(const Invocation& invocation) {
   if (!screen.is_input_terminal || !screen.is_error_terminal) return found;
   const auto admin = find_destination(invocation, TokenKind::admin);
   const std::string path = env_file_path({});
-  auto stored = read_env_file(path);
+  auto read = read_env_file(path);
   // A file for another gateway must not get the token of this one.
-  if (!admin || !admin->is_local || path.empty() || !stored) return found;
-  if (*stored && !(*stored)->url.empty()) return found;
+  if (!admin || !admin->is_local || path.empty() || !read) return found;
+  std::optional<EnvFile> stored = std::move(*read);
+  if (stored && !stored->url.empty()) return found;
   const auto question =
       fmt::format("There is no token for this terminal yet. Make one and store it in {}?", path);
   if (!is_yes(screen, question)) return found;
   auto token = mint_for_terminal(*admin);
   if (!token) return std::unexpected(token.error());
   EnvFile content;
-  if (*stored) content = std::move(**stored);
+  if (stored) content = std::move(*stored);
   content.token = std::move(*token);
   if (auto written = write_env_file(path, content); !written) {
     return std::unexpected(written.error());

@@ -89,8 +89,9 @@ LineEnd find_line_end(const std::vector<Cell>& cells, std::size_t from, std::siz
     if (!is_hard && cell.is_blank()) {
       std::size_t next = i;
       while (next < cells.size() && cells[next].is_blank()) ++next;
-      if (i > from) last_break = LineEnd{i, next};
-      if (width + (next - i) > room && i > from) return *last_break;
+      const LineEnd here{i, next};
+      if (i > from) last_break = here;
+      if (width + (next - i) > room && i > from) return here;
     } else if (!is_hard && i > from && (cell.width == 2 || cells[i - 1].width == 2)) {
       if (!cells[i - 1].is_blank()) last_break = LineEnd{i, i};
     }

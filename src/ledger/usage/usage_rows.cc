@@ -80,8 +80,9 @@ Result<bool> fold_oldest(SqlDriver& driver, std::int64_t until) {
       usage_columns("@"), usage_columns("SUM(@)"), usage_columns("@ = usage_hours.@ + excluded.@"));
   const auto at = oldest(driver, "SELECT MIN(at) FROM usage_minutes WHERE at < $1", until);
   if (!at) return std::unexpected(at.error());
-  if (!*at) return false;
-  const std::int64_t hour = **at / kHour * kHour;
+  const std::optional<std::int64_t> minute = *at;
+  if (!minute) return false;
+  const std::int64_t hour = *minute / kHour * kHour;
   if (hour + kHour > until) return false;
   const auto folded = driver.execute(kFold, {hour, hour + kHour});
   if (!folded) return std::unexpected(folded.error());
@@ -94,8 +95,9 @@ Result<bool> fold_oldest(SqlDriver& driver, std::int64_t until) {
 Result<bool> trim_oldest(SqlDriver& driver, std::int64_t first) {
   const auto at = oldest(driver, "SELECT MIN(at) FROM usage_hours WHERE at < $1", first);
   if (!at) return std::unexpected(at.error());
-  if (!*at) return false;
-  const auto removed = driver.execute("DELETE FROM usage_hours WHERE at = $1", {**at});
+  const std::optional<std::int64_t> hour = *at;
+  if (!hour) return false;
+  const auto removed = driver.execute("DELETE FROM usage_hours WHERE at = $1", {*hour});
   if (!removed) return std::unexpected(removed.error());
   return true;
 }

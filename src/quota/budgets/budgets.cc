@@ -101,7 +101,9 @@ Async<Reservation> Budgets::reserve(Estimates::Key key, std::vector<Budget> of_a
     release(request.id, request.app);
     co_return std::unexpected(std::move(answer.error()));
   }
-  if (answer->refused) co_return std::unexpected(budget_refusal(*answer->refused, request.now));
+  if (const auto refused = answer->refused) {
+    co_return std::unexpected(budget_refusal(*refused, request.now));
+  }
   co_return Reservation(*this, std::move(request), std::move(answer->states));
 }
 
