@@ -17,6 +17,7 @@ def commands(home):
             for line in text.splitlines() if re.match(r"  [a-z]", line)]
 
 
+@pytest.mark.timeout(480)  # it starts the program more than a hundred times, also below a sanitizer
 def test_each_command_has_help_with_an_example(tmp_path):
     found = commands(tmp_path)
     assert {"run", "session new", "token mint", "login", "completion", "serve"} <= set(found)

@@ -9,6 +9,16 @@
 #include <cstdio>
 #include <deque>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#include <sanitizer/lsan_interface.h>
+#define CLAWDFORGE_LEAKS_ARE_LIBEDITS const __lsan::ScopedDisabler leaks_are_libedits
+#endif
+#endif
+#ifndef CLAWDFORGE_LEAKS_ARE_LIBEDITS
+#define CLAWDFORGE_LEAKS_ARE_LIBEDITS static_cast<void>(0)
+#endif
+
 #include "cli/chat/attachments.h"
 #include "cli/chat/prompt_history.h"
 #include "cli/terminal/terminal.h"
@@ -174,12 +184,15 @@ LineEditor::LineEditor(LineEditorOptions options) : state_(std::make_unique<Stat
   el_set(
       editor, EL_GETCFN,
       +[](EditLine* e, wchar_t* out) { return state_of(e)->next_character(out); });
-  el_set(
-      editor, EL_ADDFN, "chat-complete", "completes a command or a path",
-      +[](EditLine* e, int) { return state_of(e)->complete(); });
-  el_set(
-      editor, EL_ADDFN, "chat-paste", "takes a text that is pasted",
-      +[](EditLine* e, int) { return state_of(e)->paste(); });
+  {
+    CLAWDFORGE_LEAKS_ARE_LIBEDITS;  // it never frees the names and descriptions of functions
+    el_set(
+        editor, EL_ADDFN, "chat-complete", "completes a command or a path",
+        +[](EditLine* e, int) { return state_of(e)->complete(); });
+    el_set(
+        editor, EL_ADDFN, "chat-paste", "takes a text that is pasted",
+        +[](EditLine* e, int) { return state_of(e)->paste(); });
+  }
   el_set(editor, EL_BIND, "^I", "chat-complete", nullptr);
   el_set(editor, EL_BIND, kPasteBegins.data(), "chat-paste", nullptr);
   el_set(editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
