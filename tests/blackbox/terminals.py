@@ -19,7 +19,8 @@ class Terminal:
         self.socket = f"{self.place.name}/socket"
         environment = {"PATH": "/usr/bin:/bin", "HOME": str(home), "TERM": "screen-256color"}
         environment |= {k: os.environ[k] for k in SANITIZER_OPTIONS if k in os.environ}
-        # At a terminal the look for leaks can hang the program's end, where there is no symbolizer.
+        # The leak sanitizer traces the program at its end, and hangs for ever where a SIGHUP of the
+        # closed terminal waits. The program itself has ended by then: all its files are closed.
         environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
         environment |= env or {}
         pairs = [f"{name}={value}" for name, value in environment.items()]
