@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import tempfile
+import time
 
 from gateway import PROGRAM, SANITIZER_OPTIONS, wait_until
 
@@ -88,10 +89,21 @@ def steady(screen, *secrets):
     return screen
 
 
-def assert_screen(name, screen):
-    """Compares with the kept screen; CLAWDFORGE_KEEP_SCREENS=1 keeps this one instead."""
+def assert_screen(name, terminal, start="", without=steady):
+    """Waits until the screen, from `start` on, is the kept one: what is drawn last may come late.
+    CLAWDFORGE_KEEP_SCREENS=1 keeps what is shown two seconds later instead."""
     kept = SCREENS / f"{name}.txt"
+
+    def shown():
+        screen = terminal.screen()
+        return without(screen[max(screen.rfind(start), 0):])
     if os.environ.get("CLAWDFORGE_KEEP_SCREENS"):
+        time.sleep(2)
         SCREENS.mkdir(exist_ok=True)
-        kept.write_text(screen)
-    assert screen == kept.read_text()
+        kept.write_text(shown())
+    expected = kept.read_text()
+    try:
+        wait_until(lambda: shown() == expected, f"the screen is {kept.name}")
+    except AssertionError:
+        assert shown() == expected
+        raise

@@ -240,15 +240,16 @@ TEST_P(ChildTest, HasAnIdThatTellsItFromItsSuccessors) {
 }
 
 TEST_P(ChildTest, WhoseLauncherWasKilledEndsToo) {
-  const auto child = start_ready("trap '' TERM; echo ready; sleep $0; exit 3");
+  const auto child = start(script("trap '' TERM; sleep $0 & echo $!; wait; exit 3"));
+  const pid_t sleep = std::stoi(run_to_end(io, read_once(child.get())));
   ASSERT_FALSE(processes_with(mark).empty());
   ::kill(static_cast<pid_t>(child->id().pid), SIGKILL);
   EXPECT_EQ(run_to_end(io, child->exit()), ExitStatus(Unknown{}));
   run_to_end(io, wait_until_gone(child.get()));
   if (GetParam() == PidNamespace::off) {
     // Without a namespace that holds for the program alone; its sleep goes on as an orphan.
-    EXPECT_TRUE(eventually([&] { return processes_with(mark).size() <= 1; }));
-    for (const pid_t left : processes_with(mark)) ::kill(left, SIGKILL);
+    EXPECT_TRUE(eventually([&] { return processes_with(mark) == std::vector{sleep}; }));
+    ::kill(sleep, SIGKILL);
   }
   EXPECT_TRUE(eventually([&] { return processes_with(mark).empty(); }));
 }
