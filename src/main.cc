@@ -30,13 +30,16 @@ const DoctorLinks kDoctorLinks = {[](const std::string& data_dir, const std::str
                                     return ask_agent_here(find_local_gateway, data_dir, agent);
                                   }};
 
+std::vector<Option> with_json(std::vector<Option> options) {
+  options.push_back({.name = "--json", .help = "print JSON"});
+  return options;
+}
+
 std::vector<Option> doctor_options() {
   std::vector<Option> options = {
-      {.name = "--ask", .help = "ask each agent one real question, too"},
-      {.name = "--json", .help = "print JSON"},
-  };
+      {.name = "--ask", .help = "ask each agent one real question, too"}};
   options.insert(options.end(), kLedgerOptions.begin(), kLedgerOptions.end());
-  return options;
+  return with_json(std::move(options));
 }
 
 std::vector<Command> doctor_commands() {
@@ -87,6 +90,7 @@ std::vector<Command> daemon_commands() {
        .summary = "print the effective configuration and where it comes from",
        .reach = Reach::raw,
        .run_raw = print_config,
+       .options = with_json({}),
        .has_own_help = true},
       {.name = "backup",
        .arguments = "FILE",
@@ -94,7 +98,7 @@ std::vector<Command> daemon_commands() {
        .summary = "copy the ledger into a file, while the gateway runs or not",
        .reach = Reach::raw,
        .run_raw = backup,
-       .options = kLedgerOptions,
+       .options = with_json(kLedgerOptions),
        .examples = {"clawdforge backup /var/backups/clawdforge.db"},
        .about = "FILE must not be there yet. It gets one state of the ledger; the files of uploads "
                 "and sessions are not in it. Exit code: 0 done, 2 wrong usage, 4 FILE is there "
@@ -106,10 +110,13 @@ std::vector<Command> daemon_commands() {
        .summary = "check the ledger, or a copy of it, and say what is wrong",
        .reach = Reach::raw,
        .run_raw = verify,
-       .options = kLedgerOptions,
+       .options = with_json(kLedgerOptions),
        .examples = {"clawdforge verify", "clawdforge verify /var/backups/clawdforge.db"},
-       .offers = Offers::files,
-       .has_own_help = true},
+       .about = "Checks what the ledger promises, beside a running gateway or without one, and the "
+                "files of the data directory with it; with FILE, a copy of a ledger alone. Changes "
+                "nothing. Prints a line for each finding. Exit code: 0 no finding, 1 findings, 2 "
+                "wrong usage, 5 the ledger could not be read.",
+       .offers = Offers::files},
   };
 }
 

@@ -148,6 +148,8 @@ Result<Config> load_config_with_file_text(ConfigSources sources, std::string_vie
 
 // What `clawdforge config` prints.
 std::string render_config(const Config& config);
+// The same for programs: {"keys":[{"key","value","source"}]}, values as TOML writes them.
+std::string render_config_as_json(const Config& config);
 
 // One row per key, for --help and for the check of docs/operations.md.
 struct ConfigKey {

@@ -149,4 +149,14 @@ std::string render_config(const Config& config) {
   return out;
 }
 
+std::string render_config_as_json(const Config& config) {
+  boost::json::array keys;
+  for (const Config::Line& line : config.lines) {
+    std::string source;
+    append_printable(source, line.source);
+    keys.push_back({{"key", line.key}, {"value", line.value}, {"source", source}});
+  }
+  return boost::json::serialize(boost::json::object{{"keys", std::move(keys)}}) + "\n";
+}
+
 }  // namespace clawdforge

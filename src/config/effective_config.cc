@@ -24,6 +24,10 @@ bool wants_help(const std::vector<std::string>& flags) {
   return std::ranges::any_of(flags, [](const std::string& flag) { return flag == "--help"; });
 }
 
+bool take_flag(std::vector<std::string>& arguments, std::string_view flag) {
+  return std::erase(arguments, flag) > 0;
+}
+
 int print_serve_help() {
   std::puts(
       "clawdforge serve [--config FILE] [--KEY VALUE]...\n\n"

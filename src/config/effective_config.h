@@ -12,6 +12,8 @@ namespace clawdforge {
 std::map<std::string, std::string> environment_variables();
 
 bool wants_help(const std::vector<std::string>& flags);
+// Whether a flag without a value is there, which is then taken out.
+bool take_flag(std::vector<std::string>& arguments, std::string_view flag);
 // Of the commands that take every key as a flag. Gives the exit code.
 int print_serve_help();
 

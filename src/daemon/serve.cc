@@ -158,12 +158,13 @@ int serve(std::vector<std::string> flags) {
 
 int print_config(std::vector<std::string> flags) {
   if (wants_help(flags)) return print_serve_help();
+  const bool as_json = take_flag(flags, "--json");
   const auto config = effective_config(std::move(flags));
   if (!config) return refuse(kExitBadConfig, config.error());
   for (const std::string& warning : config->warnings) {
     std::fprintf(stderr, "clawdforge: %s\n", warning.c_str());
   }
-  std::fputs(render_config(*config).c_str(), stdout);
+  std::fputs((as_json ? render_config_as_json(*config) : render_config(*config)).c_str(), stdout);
   return 0;
 }
 

@@ -12,10 +12,6 @@
 namespace clawdforge {
 namespace {
 
-bool take_flag(std::vector<std::string>& arguments, std::string_view flag) {
-  return std::erase(arguments, flag) > 0;
-}
-
 void look(std::vector<std::string> flags, const DoctorLinks& links, bool asks,
           Diagnosis& diagnosis) {
   const auto trials = ProgramTrials::make();

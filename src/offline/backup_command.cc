@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/exit_codes.h"
 #include "config/effective_config.h"
+#include "json/json_members.h"
 #include "ledger/sqlite/sqlite_driver.h"
 #include "offline/backup_note.h"
 #include "offline/ledger_file.h"
@@ -27,15 +28,6 @@ void listen_for_signals() {
   // ending the process, which then removes the half-written copy.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-}
-
-int print_help() {
-  std::puts(
-      "clawdforge backup FILE [--config FILE] [--data-dir DIR] [--ledger sqlite:PATH]\n\n"
-      "Copies the ledger into FILE, one state of it, while the gateway runs or not. FILE must\n"
-      "not be there yet. The files of uploads and sessions are not in it.\n"
-      "Exit code: 0 done, 2 wrong usage, 4 FILE is there already, 5 failed.");
-  return 0;
 }
 
 struct Copied {
@@ -68,6 +60,21 @@ int refuse_copy(const std::string& ledger, Failure error) {
   return refuse(kExitFailed, error);
 }
 
+void print(const std::string& file, const Copied& copied) {
+  fmt::print("{}: {} bytes, {} apps, {} sessions, {} runs\n", file, copied.bytes, copied.rows.apps,
+             copied.rows.sessions, copied.rows.runs);
+}
+
+void print_json(const std::string& file, const Copied& copied) {
+  std::string out = "{";
+  append_member(out, "file", file);
+  append_member(out, "bytes", copied.bytes);
+  append_member(out, "apps", copied.rows.apps);
+  append_member(out, "sessions", copied.rows.sessions);
+  append_member(out, "runs", copied.rows.runs);
+  fmt::print("{}}}\n", out);
+}
+
 struct BackupOrder {
   std::string file;
   std::string ledger;  // a path
@@ -91,7 +98,7 @@ Result<BackupOrder> what_is_asked(std::vector<std::string> arguments) {
 }  // namespace
 
 int backup(std::vector<std::string> arguments) {
-  if (wants_help(arguments)) return print_help();
+  const bool as_json = take_flag(arguments, "--json");
   const auto asked = what_is_asked(std::move(arguments));
   if (!asked) return refuse(kExitUsage, asked.error());
   const auto& [file, ledger, data_dir] = *asked;
@@ -99,8 +106,7 @@ int backup(std::vector<std::string> arguments) {
   const auto copied = copy(ledger, file);
   if (!copied) return refuse_copy(ledger, copied.error());
   note_backup(data_dir, unix_seconds(SystemClock().now()));
-  fmt::print("{}: {} bytes, {} apps, {} sessions, {} runs\n", file, copied->bytes,
-             copied->rows.apps, copied->rows.sessions, copied->rows.runs);
+  as_json ? print_json(file, *copied) : print(file, *copied);
   return 0;
 }
 

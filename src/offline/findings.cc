@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kExampleBytesMax = 200;
 
 // An id may be anything that another program has written.
-void append_printable(std::string& out, std::string_view text) {
+void append_example(std::string& out, std::string_view text) {
   for (const char c : text.substr(0, kExampleBytesMax)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte < 0x7f) {
@@ -41,7 +41,7 @@ std::string line_of(const Finding& finding) {
   std::string_view between = " (";
   for (const std::string& example : finding.examples) {
     line += between;
-    append_printable(line, example);
+    append_example(line, example);
     between = ", ";
   }
   const std::int64_t more = finding.count - static_cast<std::int64_t>(finding.examples.size());

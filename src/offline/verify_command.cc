@@ -7,6 +7,7 @@
 
 #include "base/exit_codes.h"
 #include "config/effective_config.h"
+#include "json/json_members.h"
 #include "offline/ledger_file.h"
 #include "offline/verify_run.h"
 
@@ -15,20 +16,30 @@ namespace {
 
 constexpr int kExitFindings = 1;
 
-int print_verify_help() {
-  std::puts(
-      "clawdforge verify [FILE] [--config FILE] [--data-dir DIR] [--ledger sqlite:PATH]\n\n"
-      "Checks what the ledger promises, beside a running gateway or without one, and the files\n"
-      "of the data directory with it; with FILE, a copy of a ledger alone. Changes nothing.\n"
-      "Prints a line for each finding. Exit code: 0 no finding, 1 findings, 2 wrong usage,\n"
-      "5 the ledger could not be read.");
-  return 0;
-}
-
-int print(const Findings& findings) {
+void print(const Findings& findings) {
   for (const Finding& finding : findings.all()) fmt::print("{}\n", line_of(finding));
   fmt::print("verify: {} checks, {} findings\n", findings.checks(), findings.all().size());
-  return findings.all().empty() ? 0 : kExitFindings;
+}
+
+void print_json(const Findings& findings) {
+  std::string out = "{";
+  append_member(out, "checks", findings.checks());
+  append_name(out, "findings");
+  out += '[';
+  for (const Finding& finding : findings.all()) {
+    out += out.back() == '[' ? "{" : ",{";
+    append_member(out, "check", finding.check.name);
+    append_member(out, "sentence", finding.check.sentence);
+    append_member(out, "count", finding.count);
+    append_name(out, "examples");
+    out += '[';
+    for (const std::string& example : finding.examples) {
+      if (out.back() != '[') out += ',';
+      append_json_string(out, example);
+    }
+    out += "]}";
+  }
+  fmt::print("{}]}}\n", out);
 }
 
 // The copy that is named, or the ledger of the configuration.
@@ -51,12 +62,13 @@ Result<VerifyOrder> verify_asked(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int verify(std::vector<std::string> arguments) {
-  if (wants_help(arguments)) return print_verify_help();
+  const bool as_json = take_flag(arguments, "--json");
   const auto asked = verify_asked(arguments);
   if (!asked) return refuse(kExitUsage, asked.error());
   const auto findings = run_verify(*asked);
   if (!findings) return refuse(kExitFailed, findings.error());
-  return print(*findings);
+  as_json ? print_json(*findings) : print(*findings);
+  return findings->all().empty() ? 0 : kExitFindings;
 }
 
 }  // namespace clawdforge

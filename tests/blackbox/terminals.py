@@ -96,7 +96,8 @@ def assert_screen(name, terminal, start="", without=steady):
 
     def shown():
         screen = terminal.screen()
-        return without(screen[max(screen.rfind(start), 0):])
+        begins = screen.rfind(start) if start else 0
+        return without(screen[max(begins, 0):])
     if os.environ.get("CLAWDFORGE_KEEP_SCREENS"):
         time.sleep(2)
         SCREENS.mkdir(exist_ok=True)

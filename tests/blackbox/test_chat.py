@@ -1,5 +1,6 @@
 """`clawdforge chat` in a real terminal (tmux) and in pipes."""
 import json
+import pathlib
 import re
 import signal
 import stat
@@ -244,6 +245,20 @@ def test_a_terminal_without_colour_gets_no_escape_codes(gateway, chat):
     terminal.ask("tool and plan")
     terminal.wait_for("You said: tool and plan")
     assert "\x1b[" not in terminal.coloured().split("You said")[1]
+
+
+@pytest.mark.parametrize("prompt", ["slow 1000", ""])
+def test_a_chat_ends_with_its_terminal(prompt, gateway, chat):
+    terminal = chat(gateway)
+    terminal.wait_for("›")
+    if prompt:
+        terminal.ask(prompt)
+        terminal.wait_for("Slowly 2 of 1000.")
+    shell = terminal.tmux("display-message", "-p", "#{pane_pid}").strip()
+    program, = pathlib.Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+    assert b"chat" in pathlib.Path(f"/proc/{program}/cmdline").read_bytes()
+    terminal.close()
+    wait_until(lambda: not pathlib.Path(f"/proc/{program}").exists(), "the chat has ended")
 
 
 # In pipes

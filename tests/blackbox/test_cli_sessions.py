@@ -69,6 +69,18 @@ def test_run_brings_its_files_and_its_system_prompt(gateway, cli):
     cli("run", "--agent", "demo", code=2)
 
 
+def test_a_run_and_a_turn_can_wait_for_a_limit(gateway, cli):
+    session = cli("session", "new", "--agent", "demo").strip()
+    app, = gateway.admin.get("/admin/tokens").json()["tokens"]
+    changed = gateway.admin.patch(f"/admin/tokens/{app['name']}", json={"asks_per_minute": 20})
+    assert changed.status_code == 200
+    with gateway.client(cli.env["CLAWDFORGE_TOKEN"]) as client:
+        ask = lambda: client.post("/run", json={"agent": "demo", "prompt": "x"}).status_code
+        for command in (["run", "--agent", "demo"], ["session", "turn", session]):
+            wait_until(lambda: ask() == 429, "the app has used its rate up")
+            assert cli(*command, "--wait", "late") == "You said: late\n"
+
+
 def events_of(text):
     return [json.loads(line) for line in text.splitlines()]
 

@@ -49,6 +49,20 @@ def test_the_first_ctrl_c_cancels_the_run_and_tells(held):
     assert [row["outcome"] for row in settled_rows(gateway, 1)] == ["cancelled"]
 
 
+def test_ctrl_c_in_a_check_of_an_agent_leaves_no_app(new_gateway, tmp_path):
+    claude = tmp_path / "claude"
+    claude.write_text("#!/bin/sh\nexec sleep 1000\n")
+    claude.chmod(0o755)
+    gateway = new_gateway(env=fake_env(claude_bin=str(claude)))
+    with terminal(gateway, "agent", "check", "claude") as shown:
+        wait_until(lambda: running(gateway), "the question is asked")
+        app, = gateway.admin.get("/admin/tokens").json()["tokens"]
+        assert app["expires_at"] > app["created_at"]
+        shown.send("\x03")
+        assert shown.wait() == 130
+    assert gateway.admin.get("/admin/tokens").json()["tokens"] == []
+
+
 def test_no_colour_means_no_escape_codes_and_no_live_line(held):
     gateway, env, gate, prompt = held
     with terminal(gateway, "run", prompt, env=env | {"NO_COLOR": "1"}) as shown:

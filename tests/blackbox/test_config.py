@@ -1,5 +1,6 @@
 """Where settings come from, what wins, and what stops the start."""
 import os
+import json
 import re
 import tomllib
 
@@ -45,6 +46,13 @@ def test_every_key_of_the_contract_is_shown_once_with_its_source(tmp_path):
     for key in KEYS:
         assert len(lines_of(text, key)) == 1, key
         assert shown(text, key)[1] == "default"
+
+
+def test_as_json_it_says_the_same(tmp_path):
+    text = config(tmp_path)
+    keys = {key["key"]: key for key in json.loads(config(tmp_path, "--json"))["keys"]}
+    for key in KEYS:
+        assert keys[key]["value"] in shown(text, key)[0] and keys[key]["source"] == "default"
 
 
 def test_what_is_shown_is_a_file_that_says_the_same(tmp_path):

@@ -1,4 +1,5 @@
 """`clawdforge verify`: beside a gateway at work, after its end, and on what was bent by hand."""
+import json
 
 import pytest
 
@@ -79,6 +80,22 @@ def test_each_finding_is_a_line_with_its_name(gateway):
     assert (f"finding session-turns: a session's count of turns is not that of its turns "
             f"({session.id})\n") in done.stdout
     assert findings(gateway) == ["journal-turn", "session-turns", "session-usage"]
+
+
+def test_findings_as_json(gateway, tmp_path):
+    sound = verify(gateway, "--data-dir", gateway.data_dir, "--json")
+    assert sound.returncode == 0 and json.loads(sound.stdout)["findings"] == []
+    assert json.loads(sound.stdout)["checks"] > 10
+    gateway.stop()
+    (gateway.data_dir / "uploads" / "stray").write_text("x")
+    found = verify(gateway, "--json", "--data-dir", gateway.data_dir)
+    assert found.returncode == 1
+    finding, = json.loads(found.stdout)["findings"]
+    assert finding["count"] == 1 and "stray" in finding["examples"][0] and finding["sentence"]
+    done = run_program("backup", tmp_path / "copy.db", "--json", "--data-dir", gateway.data_dir,
+                       home=gateway.root)
+    assert json.loads(done.stdout) == {"file": str(tmp_path / "copy.db"), "apps": 0, "sessions": 0,
+                                       "runs": 0, "bytes": (tmp_path / "copy.db").stat().st_size}
 
 
 def test_files_and_rows_that_have_lost_each_other_are_found(gateway):

@@ -50,17 +50,19 @@ std::vector<Option> agent_options() {
 }
 
 std::vector<Option> prompt_options() {
-  return {{.name = "--timeout",
-           .value = "SECS",
-           .help = "how long it may take",
-           .is_number = true,
-           .also = "--timeout-secs"},
-          {.name = "--file",
-           .value = "PATH",
-           .help = "a file to go with the prompt, or the token of one that upload has brought; may "
-                   "be repeated",
-           .repeats = true,
-           .offers = Offers::files}};
+  return {
+      {.name = "--timeout",
+       .value = "SECS",
+       .help = "how long it may take",
+       .is_number = true,
+       .also = "--timeout-secs"},
+      {.name = "--file",
+       .value = "PATH",
+       .help = "a file to go with the prompt, or the token of one that upload has brought; may "
+               "be repeated",
+       .repeats = true,
+       .offers = Offers::files},
+      {.name = "--wait", .help = "wait for a limit of the app to end instead of being refused"}};
 }
 
 Asked<void> add_agent_fields(const Arguments& arguments, json::object& body) {
@@ -84,6 +86,7 @@ Asked<void> add_prompt_fields(const Invocation& invocation, const Destination& t
                               json::object& body) {
   const Arguments& arguments = invocation.arguments;
   if (const auto secs = arguments.number("--timeout")) body["timeout_secs"] = *secs;
+  if (arguments.has("--wait")) body["wait"] = true;
   auto files = bring_files(to, arguments.all("--file"));
   if (!files) return std::unexpected(files.error());
   if (!files->empty()) body["files"] = std::move(*files);

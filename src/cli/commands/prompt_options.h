@@ -9,7 +9,7 @@
 namespace clawdforge {
 
 std::vector<Option> agent_options();   // --agent --model --system --effort
-std::vector<Option> prompt_options();  // --timeout --file
+std::vector<Option> prompt_options();  // --timeout --file --wait
 
 // kExitUsage: the file of --system cannot be read.
 Asked<void> add_agent_fields(const Arguments& arguments, boost::json::object& body);

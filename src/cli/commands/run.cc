@@ -41,7 +41,6 @@ Done run(Invocation& invocation) {
   if (auto added = add_prompt_fields(invocation, *to, body); !added) {
     return std::unexpected(added.error());
   }
-  if (invocation.arguments.has("--wait")) body["wait"] = true;
   const std::string agent = agent_in(body);
   ClientRequest request;
   request.method = "POST";
@@ -75,8 +74,6 @@ Done upload(Invocation& invocation) {
 std::vector<Option> run_options() {
   std::vector<Option> options = agent_options();
   for (Option& option : prompt_options()) options.push_back(option);
-  options.push_back(
-      {.name = "--wait", .help = "wait for a limit of the app to end instead of being refused"});
   return options;
 }
 
