@@ -79,7 +79,9 @@ def new_salon(new_house, acpx, tmp_path, api):
         config = tmp_path / "agents.toml"
         config.write_text(f'[agents.talker]\nprotocol = "acpx"\ncommand = {json.dumps(command)}\n'
                           'permission_modes = ["deny_all", "approve_reads", "approve_all"]\n')
+        # On a busy machine the real programs are slow to acknowledge a cancel.
         return new_house(may_hold_agents=True, CLAWDFORGE_CONFIG=str(config),
+                         CLAWDFORGE_CANCEL_GRACE_MS="20000",
                          **{"PATH": f"{acpx.parent}:/usr/bin:/bin", **env})
     return make
 
