@@ -193,7 +193,7 @@ Asked<Arguments> parse_arguments(const Command& command, std::span<const std::st
     } else if (++i < given.size()) {
       value = given[i];
     } else {
-      return wrong(command, fmt::format("{} needs a {}", name, option->value));
+      return wrong(command, fmt::format("{} needs {}", name, option->value));
     }
     if (const auto why = objection(*option, value); !why.empty()) return wrong(command, why);
     std::vector<std::string>& values = arguments.given_[std::string(option->name)];
