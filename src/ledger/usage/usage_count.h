@@ -16,6 +16,5 @@ Result<void> count_ask(SqlDriver& driver, const AskUsage& ask);
 // each of them, with '@' for its name: "SUM(@) AS @".
 std::string usage_columns(std::string_view each);
 UsageSums sums_in(const SqlRow& row, std::size_t first_column);
-void append_sums(SqlRow& row, const UsageSums& sums);
 
 }  // namespace clawdforge
