@@ -13,42 +13,54 @@ std::string_view model_class(std::string_view model) {
   return model.empty() ? "default" : "other";
 }
 
-std::string AskMetrics::bounded(std::set<std::string>& known, const std::string& name,
-                                std::size_t names_max) {
-  if (known.contains(name)) return name;
+std::string_view AskMetrics::bounded(Names& known, std::string_view name, std::size_t names_max) {
+  if (const auto found = known.find(name); found != known.end()) return *found;
   if (known.size() >= names_max) return "other";
-  known.insert(name);
-  return name;
+  return *known.emplace(name).first;
+}
+
+AskMetrics::Series AskMetrics::make_series(const Labels& labels) {
+  const auto tokens = [&](const char* kind) -> Counter& {
+    Labels with_kind = labels;
+    with_kind["kind"] = kind;
+    return metrics_.counter("clawdforge_ask_tokens_total",
+                            "Their tokens, by kind, as far as agents told them.", with_kind);
+  };
+  return {.asks = metrics_.counter("clawdforge_asks_total",
+                                   "Runs and turns that were asked of an agent.", labels),
+          .cost = metrics_.counter(
+              "clawdforge_ask_cost_microusd_total",
+              "What they cost, in millionths of a dollar, as far as agents told it.", labels),
+          .input = tokens("input"),
+          .output = tokens("output"),
+          .cache_read = tokens("cache_read"),
+          .cache_write = tokens("cache_write")};
 }
 
 void AskMetrics::note_used(const AskUsage& ask) {
-  const Labels labels = {{"app", bounded(apps_, ask.app.str(), kAppLabelsMax)},
-                         {"agent", bounded(agents_, ask.agent, kAgentLabelsMax)},
-                         {"model", std::string(model_class(ask.model))}};
-  metrics_.counter("clawdforge_asks_total", "Runs and turns that were asked of an agent.", labels)
-      .increment();
-  metrics_
-      .counter("clawdforge_ask_cost_microusd_total",
-               "What they cost, in millionths of a dollar, as far as agents told it.", labels)
-      .increment(ask.nano_usd / 1'000);
-  const auto count = [&](const char* kind, std::int64_t tokens) {
-    Labels with_kind = labels;
-    with_kind["kind"] = kind;
-    metrics_
-        .counter("clawdforge_ask_tokens_total",
-                 "Their tokens, by kind, as far as agents told them.", with_kind)
-        .increment(tokens);
-  };
-  count("input", ask.tokens.input_tokens);
-  count("output", ask.tokens.output_tokens);
-  count("cache_read", ask.tokens.cache_read_tokens);
-  count("cache_write", ask.tokens.cache_write_tokens);
+  const std::string_view app = bounded(apps_, ask.app.str(), kAppLabelsMax);
+  const std::string_view agent = bounded(agents_, ask.agent, kAgentLabelsMax);
+  const std::string_view model = model_class(ask.model);
+  auto found = series_.find({app, agent, model});
+  if (found == series_.end()) {
+    const Labels labels = {
+        {"app", std::string(app)}, {"agent", std::string(agent)}, {"model", std::string(model)}};
+    found = series_.emplace(std::tuple(app, agent, model), make_series(labels)).first;
+  }
+  const Series& series = found->second;
+  series.asks.increment();
+  series.cost.increment(ask.nano_usd / 1'000);
+  series.input.increment(ask.tokens.input_tokens);
+  series.output.increment(ask.tokens.output_tokens);
+  series.cache_read.increment(ask.tokens.cache_read_tokens);
+  series.cache_write.increment(ask.tokens.cache_write_tokens);
 }
 
 void AskMetrics::note_refused(const std::string& app, std::string_view code) {
   metrics_
-      .counter("clawdforge_asks_refused_total", "Runs and turns that a limit refused, by its code.",
-               {{"app", bounded(apps_, app, kAppLabelsMax)}, {"code", std::string(code)}})
+      .counter(
+          "clawdforge_asks_refused_total", "Runs and turns that a limit refused, by its code.",
+          {{"app", std::string(bounded(apps_, app, kAppLabelsMax))}, {"code", std::string(code)}})
       .increment();
 }
 

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "base/telemetry/metrics.h"
 #include "model/limits/ask_usage.h"
@@ -29,12 +31,25 @@ class AskMetrics {
   void note_refused(const std::string& app, std::string_view code);
 
  private:
-  static std::string bounded(std::set<std::string>& known, const std::string& name,
-                             std::size_t names_max);
+  using Names = std::set<std::string, std::less<>>;
+  // The series of one app, agent and kind of model. They are kept, because looking each of them up
+  // by its labels for every ask costs more than all the rest that an ask does with its ticket.
+  struct Series {
+    Counter& asks;
+    Counter& cost;
+    Counter& input;
+    Counter& output;
+    Counter& cache_read;
+    Counter& cache_write;
+  };
+  // What `known` has of the name; "other" if it is full.
+  static std::string_view bounded(Names& known, std::string_view name, std::size_t names_max);
+  Series make_series(const Labels& labels);
 
   Metrics& metrics_;
-  std::set<std::string> apps_;
-  std::set<std::string> agents_;
+  Names apps_;
+  Names agents_;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, Series> series_;
 };
 
 }  // namespace clawdforge
