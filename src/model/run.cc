@@ -1,16 +1,15 @@
 #include "model/run.h"
 
-#include <fmt/format.h>
-
-#include <iterator>
+#include "model/number_text.h"
 
 namespace clawdforge {
 
 void append_json(std::string& out, const Usage& usage) {
-  fmt::format_to(
-      std::back_inserter(out),
-      R"({{"input_tokens":{},"output_tokens":{},"cache_read_tokens":{},"cache_write_tokens":{}}})",
-      usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens);
+  append_numbered(out, R"({"input_tokens":)", usage.input_tokens);
+  append_numbered(out, R"(,"output_tokens":)", usage.output_tokens);
+  append_numbered(out, R"(,"cache_read_tokens":)", usage.cache_read_tokens);
+  append_numbered(out, R"(,"cache_write_tokens":)", usage.cache_write_tokens);
+  out += '}';
 }
 
 }  // namespace clawdforge

@@ -1,9 +1,8 @@
 #include "model/session.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
-#include <iterator>
+
+#include "model/number_text.h"
 
 namespace clawdforge {
 
@@ -24,8 +23,11 @@ std::string_view name_of(EventKind kind) {
 }
 
 void append_event_line(std::string& out, const Event& event) {
-  fmt::format_to(std::back_inserter(out), R"({{"id":{},"turn_index":{},"event":"{}","data":)",
-                 event.id, event.turn_index, name_of(event.kind));
+  append_numbered(out, R"({"id":)", event.id);
+  append_numbered(out, R"(,"turn_index":)", event.turn_index);
+  out += R"(,"event":")";
+  out += name_of(event.kind);
+  out += R"(","data":)";
   out += event.json;
   out += "}\n";
 }

@@ -5,6 +5,8 @@
 namespace clawdforge {
 namespace {
 
+constexpr std::size_t kClosingFrameBytes = 384;  // most closing events have less around their text
+
 void append_failure(std::string& out, const TurnOutcome& outcome, const Failure& failure) {
   append_member(out, "error", failure.message);
   append_member(out, "stderr", outcome.error_tail);
@@ -23,7 +25,9 @@ void append_success(std::string& out, const TurnOutcome& outcome) {
 }  // namespace
 
 std::string closing_json(const SessionId& session_id, const TurnOutcome& outcome) {
-  std::string out = "{";
+  std::string out;
+  out.reserve(kClosingFrameBytes + outcome.text.size() + outcome.error_tail.size());
+  out += '{';
   append_member(out, "ok", !outcome.failure);
   append_member(out, "session_id", session_id.str());
   append_member(out, "turn_index", outcome.turn_index);
