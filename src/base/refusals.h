@@ -39,9 +39,11 @@ inline std::unexpected<Failure> disk_stalled() {
 }
 
 inline std::unexpected<Failure> ledger_unavailable(std::string detail) {
-  return fail_for_now(Errc::unavailable, "ledger_unavailable",
-                      "The ledger cannot be written or read right now; try again shortly.",
-                      std::chrono::seconds(1), std::move(detail));
+  auto failed = fail_for_now(Errc::unavailable, "ledger_unavailable",
+                             "The ledger cannot be written or read right now; try again shortly.",
+                             std::chrono::seconds(1), std::move(detail));
+  failed.error().cause = Cause::ledger_away;
+  return failed;
 }
 
 // The ledger does not answer, and it is not known yet whether the write will be kept.

@@ -51,6 +51,9 @@ enum class Cause {
   deadline,       // the time that the caller gave is over
   maybe_kept,     // a write that may have been kept
   not_begun,      // refused before anything was done
+  ledger_away,    // the ledger cannot be written or read now
+  app_busy,       // the app has as much under way as it may have; ends when some of it ends
+  app_limit,      // the app's own rate or budget is used up; ends by itself
 };
 
 // Why something did not go well: for a request, a run, a turn or an agent alike.

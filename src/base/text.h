@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace clawdforge {
@@ -31,6 +33,20 @@ constexpr std::string_view cut_to(std::string_view text, std::size_t bytes_max) 
   std::size_t end = bytes_max;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
   return text.substr(0, end);
+}
+
+// `names` are those of an enum, in its order: the one table from which it becomes text and is
+// read again.
+template <class Enum, std::size_t N>
+constexpr std::string_view name_among(const std::array<std::string_view, N>& names, Enum value) {
+  return names.at(static_cast<std::size_t>(value));
+}
+template <class Enum, std::size_t N>
+constexpr std::optional<Enum> value_among(const std::array<std::string_view, N>& names,
+                                          std::string_view name) {
+  const auto* const found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Enum>(found - names.begin());
 }
 
 }  // namespace clawdforge

@@ -192,7 +192,7 @@ TEST_P(LedgerContract, ARunIsReadBackAsItBeganAndAsItEnded) {
 
   RunEnd end;
   end.run_id = RunId("r1");
-  end.state = "failed";
+  end.state = RunState::failed;
   end.outcome = "timeout";
   end.ended_at = at_second(103);
   end.duration_ms = 2'999;
@@ -205,7 +205,7 @@ TEST_P(LedgerContract, ARunIsReadBackAsItBeganAndAsItEnded) {
   ASSERT_TRUE(await(ledger().runs.settle(end)));
   const RunEnd read = await(ledger().runs.page({})).value().runs.at(0).end.value();
   EXPECT_EQ(read.run_id, "r1");
-  EXPECT_EQ(read.state, "failed");
+  EXPECT_EQ(read.state, RunState::failed);
   EXPECT_EQ(read.outcome, "timeout");
   EXPECT_EQ(read.ended_at, at_second(103));
   EXPECT_EQ(read.duration_ms, 2'999);
@@ -222,7 +222,7 @@ TEST_P(LedgerContract, AnEndNeedsNothingOptionalAndMayComeTooLate) {
   ASSERT_TRUE(await(ledger().runs.add(run_named("r1", 100), {})));
   RunEnd end;
   end.run_id = RunId("r1");
-  end.state = "succeeded";
+  end.state = RunState::succeeded;
   end.outcome = "ok";
   end.ended_at = at_second(101);
   ASSERT_TRUE(await(ledger().runs.settle(end)));
@@ -250,10 +250,10 @@ TEST_P(LedgerContract, WhatAnEarlierLifeLeftUnfinishedIsInterrupted) {
   EXPECT_EQ(await(as("new").runs.interrupt_left(at_second(60))), 0);
   const RunPage page = await(ledger().runs.page({})).value();
   ASSERT_EQ(ids_of(page), (std::vector<std::string>{"r4", "r3", "r2", "r1"}));
-  EXPECT_EQ(page.runs[0].end.value().state, "succeeded");
+  EXPECT_EQ(page.runs[0].end.value().state, RunState::succeeded);
   EXPECT_FALSE(page.runs[1].end);
   for (const std::size_t i : {2, 3}) {
-    EXPECT_EQ(page.runs[i].end.value().state, "interrupted");
+    EXPECT_EQ(page.runs[i].end.value().state, RunState::interrupted);
     EXPECT_EQ(page.runs[i].end.value().outcome, "interrupted");
     EXPECT_EQ(page.runs[i].end.value().ended_at, at_second(50));
   }
@@ -404,6 +404,24 @@ TEST_P(LedgerContract, OddRowsOfAnotherProgramBreakNoPage) {
   EXPECT_EQ(seen[3].run.id, "r4");
   EXPECT_EQ(seen[3].end.value().usage, (Usage{5, 0, 0, 0}));
   EXPECT_EQ(seen[3].end.value().cost_usd, 1.5);
+}
+
+TEST_P(LedgerContract, ARunWithAStateThatIsNoneIsRefusedAndHidesNoOther) {
+  open(R"(
+    INSERT INTO runs (run_id, app_name, agent, state, started_at, ended_at) VALUES
+      ('r1', 'a', 'demo', 'succeeded', 1, 2),
+      ('r2', 'a', 'demo', 'odd', 2, 3),
+      ('r3', 'a', 'demo', 'running', 3, 4),
+      ('r4', 'a', 'demo', 'failed', 4, 5);)");
+  EXPECT_EQ(ids_of(await(ledger().runs.page({})).value()), (std::vector<std::string>{"r4", "r1"}));
+  for (const char* id : {"r2", "r3"}) {
+    const auto found = await(ledger().runs.find(AppName("a"), RunId(id)));
+    ASSERT_FALSE(found) << id;
+    EXPECT_EQ(found.error().kind, Errc::internal);
+    EXPECT_TRUE(found.error().detail.contains(id)) << found.error().detail;
+  }
+  EXPECT_EQ(await(ledger().runs.find(AppName("a"), RunId("r4"))).value().end.value().state,
+            RunState::failed);
 }
 
 Upload upload_named(const std::string& name, std::int64_t expires_at, const char* app = "a") {

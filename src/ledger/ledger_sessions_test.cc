@@ -35,7 +35,8 @@ class LedgerSessions : public LedgerContract {
   bool close(const std::string& id, std::int64_t second,
              std::optional<TimePoint> idle_since = std::nullopt) {
     const SessionId asked(id);
-    return *await(ledger().sessions.close(asked, "asked", event_of("close", second), idle_since));
+    return *await(
+        ledger().sessions.close(asked, CloseReason::closed, event_of("close", second), idle_since));
   }
   // One turn that has begun, said something and ended.
   SessionWrite whole_turn(const std::string& id, std::int64_t index, std::int64_t second) {
@@ -48,7 +49,7 @@ class LedgerSessions : public LedgerContract {
     write.starts = {{index, at_second(second)}};
     write.blocks = {{index * 10, index * 10 + 4, index, at_second(second), "{}\n{}\n"}};
     write.ends = {{.index = index,
-                   .state = "done",
+                   .state = TurnState::done,
                    .at = at_second(second + 1),
                    .stop_reason = "end_turn",
                    .code = std::nullopt,
@@ -191,7 +192,7 @@ TEST_P(LedgerSessions, ASessionIsClosedOnce) {
   EXPECT_FALSE(close("s1", 300));
   EXPECT_FALSE(close("never-there", 300));
   EXPECT_EQ(find("s1").closed_at, at_second(200));
-  EXPECT_EQ(find("s1").close_reason, "asked");
+  EXPECT_EQ(find("s1").close_reason, "closed");
   EXPECT_EQ(audit(), Ids{"s1 a close"});
   EXPECT_EQ(texts_of(await(ledger().sessions.open_among({kFirst})).value()), Ids{});
 }
@@ -614,7 +615,7 @@ TEST_P(LedgerSessions, TurnsOfEarlierLivesAreFoundUntilTheyEnd) {
   SessionWrite ended = whole_turn("s1", 2, 300);
   ended.starts.clear();
   ended.blocks.clear();
-  ended.ends[0].state = "interrupted";
+  ended.ends[0].state = TurnState::interrupted;
   ASSERT_TRUE(await(ledger().journal.write(ended)));
   EXPECT_TRUE(await(as("i2").journal.unfinished_turns(10)).value().empty());
 }

@@ -1,32 +1,21 @@
 #include "model/agent.h"
 
 #include <array>
-#include <utility>
+
+#include "base/text.h"
 
 namespace clawdforge {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, PermissionMode>, 4> kModes = {{
-    {"deny_all", PermissionMode::deny_all},
-    {"approve_reads", PermissionMode::approve_reads},
-    {"ask", PermissionMode::ask},
-    {"approve_all", PermissionMode::approve_all},
-}};
+constexpr std::array<std::string_view, 4> kModeNames = {"deny_all", "approve_reads", "ask",
+                                                        "approve_all"};
 
 }  // namespace
 
-std::string_view name_of(PermissionMode mode) {
-  for (const auto& [name, known] : kModes) {
-    if (known == mode) return name;
-  }
-  return {};
-}
+std::string_view name_of(PermissionMode mode) { return name_among(kModeNames, mode); }
 
 std::optional<PermissionMode> permission_mode_from(std::string_view name) {
-  for (const auto& [known, mode] : kModes) {
-    if (known == name) return mode;
-  }
-  return std::nullopt;
+  return value_among<PermissionMode>(kModeNames, name);
 }
 
 bool exceeds(PermissionMode mode, PermissionMode limit) { return mode > limit; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "model/policy_fields.h"
 
 namespace clawdforge {
@@ -19,14 +20,10 @@ std::unexpected<Failure> mcp_not_allowed(std::string sentence) {
 
 }  // namespace
 
-std::string_view name_of(McpAccess access) {
-  return kMcpNames.at(static_cast<std::size_t>(access));
-}
+std::string_view name_of(McpAccess access) { return name_among(kMcpNames, access); }
 
 std::optional<McpAccess> mcp_access_from(std::string_view name) {
-  const auto found = std::ranges::find(kMcpNames, name);
-  if (found == kMcpNames.end()) return std::nullopt;
-  return static_cast<McpAccess>(found - kMcpNames.begin());
+  return value_among<McpAccess>(kMcpNames, name);
 }
 
 Policy effective_policy(const Policy& gateway, const Policy& agent, const Policy& token) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/strong_id.h"
@@ -52,11 +53,15 @@ struct Run {
 // Of what is told to callers about a failed run or turn, and kept in the ledger.
 inline constexpr std::size_t kSentenceCharactersMax = 500;
 
-// How it ended. `state` is succeeded, failed, cancelled or interrupted.
+enum class RunState { running, succeeded, failed, cancelled, interrupted };
+std::string_view name_of(RunState state);
+std::optional<RunState> run_state_from(std::string_view name);
+
+// How it ended; not with `running`.
 struct RunEnd {
   RunId run_id;
   AppName app;
-  std::string state;
+  RunState state = RunState::failed;
   std::string outcome;               // "ok", or the stable code of the failure
   std::optional<std::string> error;  // of a failure: the sentence that the caller was told
   TimePoint ended_at;

@@ -1,26 +1,33 @@
 #include "model/session.h"
 
+#include <array>
 #include <charconv>
 
+#include "base/text.h"
 #include "model/number_text.h"
 
 namespace clawdforge {
+namespace {
 
-std::string_view name_of(EventKind kind) {
-  switch (kind) {
-    case EventKind::update:
-      return "update";
-    case EventKind::permission:
-      return "permission";
-    case EventKind::permission_resolved:
-      return "permission_resolved";
-    case EventKind::done:
-      return "done";
-    case EventKind::failed:
-      return "failed";
-  }
-  return {};
+constexpr std::array<std::string_view, 5> kTurnStateNames = {"accepted", "done", "failed",
+                                                             "cancelled", "interrupted"};
+constexpr std::array<std::string_view, 3> kCloseReasonNames = {"closed", "idle", "token_revoked"};
+constexpr std::array<std::string_view, 5> kEventKindNames = {
+    "update", "permission", "permission_resolved", "done", "failed"};
+
+}  // namespace
+
+std::string_view name_of(TurnState state) { return name_among(kTurnStateNames, state); }
+
+std::optional<TurnState> turn_state_from(std::string_view name) {
+  return value_among<TurnState>(kTurnStateNames, name);
 }
+
+std::string_view name_of(CloseReason reason) { return name_among(kCloseReasonNames, reason); }
+
+std::string_view name_of(EventKind kind) { return name_among(kEventKindNames, kind); }
+
+bool is_closing(EventKind kind) { return kind == EventKind::done || kind == EventKind::failed; }
 
 void append_event_line(std::string& out, const Event& event) {
   append_numbered(out, R"({"id":)", event.id);
@@ -55,8 +62,11 @@ std::optional<EventView> event_in(std::string_view line) {
   if (!takes(line, R"({"id":)") || !takes(line, event.id)) return std::nullopt;
   if (!takes(line, R"(,"turn_index":)") || !takes(line, event.turn_index)) return std::nullopt;
   if (!takes(line, R"(,"event":")")) return std::nullopt;
-  event.kind = line.substr(0, line.find('"'));
-  line.remove_prefix(event.kind.size());
+  const std::string_view name = line.substr(0, line.find('"'));
+  const auto kind = value_among<EventKind>(kEventKindNames, name);
+  if (!kind) return std::nullopt;
+  event.kind = *kind;
+  line.remove_prefix(name.size());
   if (!takes(line, R"(","data":)") || line.size() < 2 || line.back() != '}') return std::nullopt;
   line.remove_suffix(1);
   event.json = line;

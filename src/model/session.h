@@ -22,11 +22,11 @@ struct Session {
   TimePoint created_at;
   std::optional<TimePoint> last_turn_at;  // of a turn's start or end
   std::optional<TimePoint> closed_at;     // none: open
-  std::string close_reason;               // empty while open
-  std::int64_t turn_count = 0;            // the highest turn index given
-  std::int64_t last_event_id = 0;         // the highest event number given
-  Usage usage;                            // of all turns
-  std::optional<double> cost_usd;         // likewise
+  std::string close_reason;        // of a CloseReason, or another program's; empty while open
+  std::int64_t turn_count = 0;     // the highest turn index given
+  std::int64_t last_event_id = 0;  // the highest event number given
+  Usage usage;                     // of all turns
+  std::optional<double> cost_usd;  // likewise
 
   // What is applied whenever the agent is started again. Empty: none.
   std::string agent_session_id;
@@ -36,6 +36,10 @@ struct Session {
   std::string mcp_servers;  // JSON text of an array
   PermissionMode permission_mode = PermissionMode::approve_reads;
 };
+
+// Why the gateway closed a session.
+enum class CloseReason { closed, idle, token_revoked };
+std::string_view name_of(CloseReason reason);
 
 // A session's row, with what only memory knows of it.
 struct SessionView {
@@ -56,6 +60,7 @@ struct SessionLimits {
 // The closing ones are done and failed: each turn has exactly one of them.
 enum class EventKind { update, permission, permission_resolved, done, failed };
 std::string_view name_of(EventKind kind);
+bool is_closing(EventKind kind);
 
 struct Event {
   std::int64_t id = 0;          // grows by one within the session
@@ -72,7 +77,7 @@ void append_event_line(std::string& out, const Event& event);
 struct EventView {
   std::int64_t id = 0;
   std::int64_t turn_index = 0;
-  std::string_view kind;
+  EventKind kind = EventKind::update;
   std::string_view json;
 };
 std::optional<EventView> event_in(std::string_view line);
@@ -91,10 +96,14 @@ struct TurnStart {
   TimePoint at;
 };
 
-// `state` is done, failed, cancelled or interrupted.
+enum class TurnState { accepted, done, failed, cancelled, interrupted };
+std::string_view name_of(TurnState state);
+std::optional<TurnState> turn_state_from(std::string_view name);
+
+// How it ended; not with `accepted`.
 struct TurnSettled {
   std::int64_t index = 0;
-  std::string state;
+  TurnState state = TurnState::failed;
   TimePoint at;
   std::optional<std::string> stop_reason;
   std::optional<std::string> code;  // of a failure

@@ -23,7 +23,9 @@ TEST(EventLine, ThatIsNoneIsNotRead) {
   for (const char* line : {R"({"id":x,"turn_index":1,"event":"done","data":{}})",
                            R"({"id":99999999999999999999,"turn_index":1,"event":"done","data":1})",
                            R"({"turn_index":1,"id":7,"event":"done","data":{}})",
-                           R"({"id":7,"turn_index":1,"event":"done","data":})", "null"}) {
+                           R"({"id":7,"turn_index":1,"event":"done","data":})",
+                           R"({"id":7,"turn_index":1,"event":"","data":{}})",
+                           R"({"id":7,"turn_index":1,"event":"other","data":{}})", "null"}) {
     EXPECT_FALSE(event_in(line)) << line;
   }
 }
@@ -41,8 +43,26 @@ RC_GTEST_PROP(EventLine, IsReadAsItWasWritten, (std::int64_t id, std::int64_t tu
   const auto read = event_in(line);
   RC_ASSERT(read.has_value());
   RC_ASSERT(read->id == id && read->turn_index == turn_index);
-  RC_ASSERT(read->kind == name_of(kind));
+  RC_ASSERT(read->kind == kind);
   RC_ASSERT(read->json == json);
+}
+
+TEST(States, AreReadAsTheyAreNamed) {
+  for (const RunState state : {RunState::running, RunState::succeeded, RunState::failed,
+                               RunState::cancelled, RunState::interrupted}) {
+    EXPECT_EQ(run_state_from(name_of(state)), state);
+  }
+  for (const TurnState state : {TurnState::accepted, TurnState::done, TurnState::failed,
+                                TurnState::cancelled, TurnState::interrupted}) {
+    EXPECT_EQ(turn_state_from(name_of(state)), state);
+  }
+  EXPECT_EQ(name_of(RunState::interrupted), "interrupted");
+  EXPECT_EQ(name_of(TurnState::accepted), "accepted");
+  EXPECT_EQ(name_of(CloseReason::token_revoked), "token_revoked");
+  for (const char* name : {"", "Failed", "failed ", "x"}) {
+    EXPECT_FALSE(run_state_from(name)) << name;
+    EXPECT_FALSE(turn_state_from(name)) << name;
+  }
 }
 
 }  // namespace

@@ -48,13 +48,12 @@ Result<Copied> copy(const std::string& ledger, const std::string& file) {
 }
 
 int refuse_copy(const std::string& ledger, Failure error) {
-  if (error.code == "stopped") {
+  if (error.cause == Cause::cancelled) {
     refuse(0, error);
     return 128 + stop_signal;
   }
   if (error.kind == Errc::conflict) return refuse(kExitRefused, error);
-  if (error.code == "ledger_unavailable" && !error.detail.empty() &&
-      error.retry_after.count() > 0) {
+  if (error.cause == Cause::ledger_away && !error.detail.empty()) {
     error.message = fmt::format("The ledger {} cannot be read: {}.", ledger, error.detail);
   }
   return refuse(kExitFailed, error);

@@ -118,10 +118,8 @@ class JournalWalk {
       const auto event = event_in(line);
       if (!event || event->id != id || event->turn_index != block.turn_index) return false;
       if (!is_json_object(line, kJournalJsonDepthMax)) findings_.note(kEvent, name(id));
-      if (event->kind == name_of(EventKind::done)) note_closing(event->turn_index, Closing::done);
-      if (event->kind == name_of(EventKind::failed)) {
-        note_closing(event->turn_index, Closing::failed);
-      }
+      if (event->kind == EventKind::done) note_closing(event->turn_index, Closing::done);
+      if (event->kind == EventKind::failed) note_closing(event->turn_index, Closing::failed);
     }
     return id == block.last + 1;
   }
@@ -142,16 +140,16 @@ class JournalWalk {
         if (!index) return {};
         last_read = *index;
         if (*index < 1 || std::cmp_greater_equal(*index, closings_.size())) continue;
-        compare(*index, text_in(row.at(1)).value_or(""),
+        compare(*index, turn_state_from(text_in(row.at(1)).value_or("")),
                 !std::holds_alternative<std::monostate>(row.at(2)));
       }
       if (std::cmp_less(page->rows.size(), kVerifyTurnsMax)) return {};
     }
   }
 
-  void compare(std::int64_t index, std::string_view state, bool has_ended) {
+  void compare(std::int64_t index, std::optional<TurnState> state, bool has_ended) {
     const Closing closing = closings_[static_cast<std::size_t>(index)];
-    const bool is_failure = state == "failed" || state == "interrupted";
+    const bool is_failure = state == TurnState::failed || state == TurnState::interrupted;
     if (closing == Closing::many) {
       findings_.note(kManyClosings, name(index));
     } else if (closing == Closing::none) {

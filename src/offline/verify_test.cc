@@ -58,8 +58,9 @@ class Verify : public ::testing::Test {
                          .audit = {}};
       write.starts = {{1, at_second(201)}, {2, at_second(202)}};
       write.blocks = {block_of(1, 3, 1, EventKind::done), block_of(4, 6, 2, EventKind::failed)};
-      write.ends = {{1, "done", at_second(205), "end_turn", {}, Usage{1, 2, 3, 4}, 0.1},
-                    {2, "failed", at_second(206), "error", "agent_failed", Usage{5, 6, 7, 8}, 0.2}};
+      write.ends = {
+          {1, TurnState::done, at_second(205), "end_turn", {}, Usage{1, 2, 3, 4}, 0.1},
+          {2, TurnState::failed, at_second(206), "error", "agent_failed", Usage{5, 6, 7, 8}, 0.2}};
       write.audit = {{"turn", at_second(205), "{}"}, {"turn", at_second(206), "{}"}};
       done(ledger.journal.write(write));
     }
@@ -72,14 +73,15 @@ class Verify : public ::testing::Test {
     more.starts = {{3, at_second(203)}};
     more.blocks = {block_of(7, 8, 3, EventKind::update)};
     done(ledger.journal.write(more));
-    done(ledger.sessions.close(SessionId("s2"), "closed", {"close", at_second(300), "{}"}, {}));
+    done(ledger.sessions.close(SessionId("s2"), CloseReason::closed,
+                               {"close", at_second(300), "{}"}, {}));
     for (const char* id : {"r1", "r2"}) {
       struct Run run{RunId(id), AppName("a"), "demo", "", 3, at_second(200), InstanceId("here")};
       done(ledger.runs.add(run, {4712, 9, "boot"}));
     }
     RunEnd end;
     end.run_id = RunId("r1");
-    end.state = "succeeded";
+    end.state = RunState::succeeded;
     end.outcome = "ok";
     end.ended_at = at_second(210);
     done(ledger.runs.settle(end));
@@ -163,7 +165,7 @@ TEST_F(Verify, FindsEachBrokenPromiseByItsName) {
       {"UPDATE journal SET events = replace(events, '{\"text\"', '{\"text:')", {"journal-event"}},
       {"UPDATE journal SET events = replace(events, '\"event\":\"done\"', "
        "'\"event\":\"note\"') WHERE session_id = 's2'",
-       {"turn-unclosed"}},
+       {"journal-block", "turn-unclosed"}},
       {"UPDATE journal SET events = replace(events, '\"event\":\"update\"', "
        "'\"event\":\"failed\"') WHERE session_id = 's2' AND first_event_id = 4",
        {"turn-closed-twice"}},

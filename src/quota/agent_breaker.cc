@@ -34,6 +34,9 @@ Verdict verdict_of(AgentBreaker::Scope scope, Cause cause) {
     case Cause::deadline:
     case Cause::maybe_kept:
     case Cause::not_begun:
+    case Cause::ledger_away:
+    case Cause::app_busy:
+    case Cause::app_limit:
       break;
   }
   return Verdict::unknown;

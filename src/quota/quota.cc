@@ -84,9 +84,11 @@ Result<Ticket> Quota::admit_run(const App& app, Work work) {
   auto share = runs_.take(app.name, app.runs_max ? app.runs_max : options_.runs_max_per_app);
   if (!share) {
     if (ticket.rate_) rates_.give_back(app.name.str());
-    return fail_for_now(Errc::over_quota, "too_many_runs",
-                        "This app has as many runs under way as it may have; wait for one to end.",
-                        kOverLimitWait);
+    auto refused = fail_for_now(
+        Errc::over_quota, "too_many_runs",
+        "This app has as many runs under way as it may have; wait for one to end.", kOverLimitWait);
+    refused.error().cause = Cause::app_busy;
+    return refused;
   }
   ticket.share_ = std::move(*share);
   auto slot = run_places_.enter(app.name, weight_of(app.name));

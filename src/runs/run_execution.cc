@@ -15,19 +15,19 @@ using std::chrono::steady_clock;
 
 namespace {
 
-std::string_view state_of(RunStop stop) {
+RunState state_of(RunStop stop) {
   switch (stop) {
     case RunStop::caller_gone:
     case RunStop::cancelled:
     case RunStop::revoked:
-      return "cancelled";
+      return RunState::cancelled;
     case RunStop::shutdown:
-      return "interrupted";
+      return RunState::interrupted;
     case RunStop::none:
     case RunStop::timed_out:
       break;
   }
-  return "failed";
+  return RunState::failed;
 }
 
 std::string_view stop_reason_of(RunStop stop) {
@@ -68,7 +68,7 @@ RunEnd end_of(const LiveRun& run, const std::optional<Failure>& failure, RunStop
   RunEnd end;
   end.run_id = run.run_id;
   end.app = run.app->name;
-  end.state = failure ? state_of(stop) : "succeeded";
+  end.state = failure ? state_of(stop) : RunState::succeeded;
   end.outcome = failure ? failure->code : "ok";
   end.ended_at = now;
   if (failure) {

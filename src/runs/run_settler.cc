@@ -22,7 +22,7 @@ RunSettler::RunSettler(IoExecutor executor, RunRows& rows, Metrics& metrics)
 Async<void> RunSettler::settle(RunEnd end) {
   metrics_
       .counter("clawdforge_runs_total", "Runs that were asked of an agent, by how they ended.",
-               {{"state", end.state}})
+               {{"state", std::string(name_of(end.state))}})
       .increment();
   auto settled = co_await rows_.settle(end);
   if (!settled) settle_later(std::move(end));

@@ -31,7 +31,7 @@ class RunSettlerTest : public ::testing::Test {
   static RunEnd end_of(std::string id) {
     RunEnd end;
     end.run_id = RunId(std::move(id));
-    end.state = "failed";
+    end.state = RunState::failed;
     end.outcome = "a_code";
     return end;
   }

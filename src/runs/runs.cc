@@ -160,7 +160,7 @@ Async<bool> Runs::cancel(AppName app, RunId run_id) {
   const auto record = co_await rows_.find(std::move(app), std::move(run_id));
   if (!record) co_return std::unexpected(record.error());
   const auto& end = record->end;
-  co_return is_live&& end && end->state == "cancelled";
+  co_return is_live&& end && end->state == RunState::cancelled;
 }
 
 void Runs::end_app(const AppName& app) {

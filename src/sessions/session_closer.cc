@@ -27,7 +27,7 @@ Async<bool> SessionCloser::close(Session session) {
   if (!session.closed_at) {
     AuditEvent event{.event = "close", .at = deps_.clock.now()};
     const auto changed =
-        co_await close_row(session.id, "closed", std::move(event), std::nullopt, lane);
+        co_await close_row(session.id, CloseReason::closed, std::move(event), std::nullopt, lane);
     if (!changed) co_return changed;
     was_open = *changed;
   }
@@ -36,12 +36,12 @@ Async<bool> SessionCloser::close(Session session) {
 }
 
 // While the ledger decides, no new turn begins.
-Async<bool> SessionCloser::close_row(SessionId id, std::string reason, AuditEvent event,
+Async<bool> SessionCloser::close_row(SessionId id, CloseReason reason, AuditEvent event,
                                      std::optional<TimePoint> idle_since, Lane lane) {
   const auto live = live_.find(id);
   if (live) live->refuse_turns();
-  auto changed = co_await deps_.rows.close(std::move(id), std::move(reason), std::move(event),
-                                           idle_since, std::move(lane));
+  auto changed = co_await deps_.rows.close(std::move(id), reason, std::move(event), idle_since,
+                                           std::move(lane));
   if (live && (!changed || !*changed)) live->accept_turns();
   co_return changed;
 }
@@ -63,7 +63,7 @@ Task<void> SessionCloser::end_for_good(SessionId id, std::string agent_session_i
 Async<bool> SessionCloser::sweep(SessionId id, TimePoint idle_since) {
   if (const auto live = live_.find(id); live && live->is_busy()) co_return false;
   AuditEvent event{.event = "sweep_close", .at = deps_.clock.now()};
-  auto changed = co_await close_row(id, "idle", std::move(event), idle_since, Lane());
+  auto changed = co_await close_row(id, CloseReason::idle, std::move(event), idle_since, Lane());
   if (changed && *changed) {
     auto cleared = co_await clear(std::move(id));
     if (!cleared) co_return std::unexpected(std::move(cleared.error()));

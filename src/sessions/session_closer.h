@@ -46,7 +46,7 @@ class SessionCloser {
   std::size_t undropped() const { return undropped_; }
 
  private:
-  Async<bool> close_row(SessionId id, std::string reason, AuditEvent event,
+  Async<bool> close_row(SessionId id, CloseReason reason, AuditEvent event,
                         std::optional<TimePoint> idle_since, Lane lane);
   Task<void> end_for_good(SessionId id, std::string agent_session_id, Lane lane);
   Task<void> drop_again(SessionId id, std::optional<AuditEvent> why);

@@ -206,11 +206,11 @@ TurnEvent TurnEventReader::read_message(std::string_view message) {
 }
 
 TurnEvent TurnEventReader::read_line(const EventView& line) {
-  if (line.kind == name_of(EventKind::update)) return read_message(line.json);
+  if (line.kind == EventKind::update) return read_message(line.json);
   const json::object* const object = parse(line.json, kJournalJsonDepthMax);
   if (object == nullptr) return UnknownMessage{};
-  if (line.kind == name_of(EventKind::permission)) return kept_question_of(*object);
-  if (line.kind == name_of(EventKind::permission_resolved)) {
+  if (line.kind == EventKind::permission) return kept_question_of(*object);
+  if (line.kind == EventKind::permission_resolved) {
     return QuestionAnswer{.id = word_in(*object, "id"),
                           .decision = word_in(*object, "decision"),
                           .by = word_in(*object, "by")};

@@ -8,11 +8,13 @@
 
 #include "base/result.h"
 #include "model/run.h"
+#include "model/session.h"
 
 namespace clawdforge {
 
 struct TurnOutcome {
   std::int64_t turn_index = 0;
+  TurnState state = TurnState::failed;
   std::optional<Failure> failure;    // none: it went well
   bool is_events_truncated = false;  // what the caller gathers of them is not all
   std::string text;

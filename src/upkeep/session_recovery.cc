@@ -38,7 +38,7 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, bool is_asked, TimePoin
   write.app = turn.app;
   write.blocks.push_back(std::move(block));
   write.ends.push_back({.index = turn.index,
-                        .state = "interrupted",
+                        .state = TurnState::interrupted,
                         .at = now,
                         .stop_reason = outcome.stop_reason,
                         .code = "interrupted",

@@ -10,7 +10,7 @@ namespace clawdforge {
 TurnEnd turn_end_of(const AcpMessage& answer, bool is_cancelled, const AgentSetup& setup) {
   TurnEnd end;
   if (answer.error && is_cancelled && answer.error->code == kAcpCancelled) {
-    end.stop_reason = "cancelled";
+    end.stop_reason = kStopCancelled;
   } else if (answer.error) {
     end.failure = failure_of(*answer.error, setup.spec, setup.now(), setup.secrets);
     end.has_lost_conversation = is_conversation_lost(*answer.error);

@@ -44,6 +44,9 @@ struct Opened {
 };
 using Opening = std::expected<Opened, Failure>;
 
+// The stop reason of a turn that was cancelled, in the words of the protocol.
+inline constexpr std::string_view kStopCancelled = "cancelled";
+
 struct TurnEnd {
   std::optional<Failure> failure;  // none: it ended with `stop_reason`
   std::string stop_reason;

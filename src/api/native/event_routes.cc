@@ -55,8 +55,6 @@ class EventCursor {
   std::string_view line_;
 };
 
-bool is_closing(std::string_view kind) { return kind == "done" || kind == "failed"; }
-
 struct Watcher {
   std::unique_ptr<EventReader> reader;
   std::optional<std::int64_t> turn_index;
@@ -109,7 +107,7 @@ Async<bool> send_piece(BodyWriter* writer, const EventPiece* piece,
   while (const auto event = cursor.next()) {
     if (turn_index && event->turn_index != *turn_index) continue;
     const bool is_large = event->json.size() >= kSliceBytesMin;
-    append_sse_begin(*out, event->id, event->kind);
+    append_sse_begin(*out, event->id, name_of(event->kind));
     if (is_large || out->size() + event->json.size() > kStreamBatchBytesMax) {
       auto written = co_await flush(writer, out);
       if (!written) co_return std::unexpected(std::move(written.error()));
@@ -238,7 +236,7 @@ Task<Response> events(EventDependencies deps, Caller caller, Request* request) {
   const auto asked = parse_events(*request, is_stream);
   if (!asked) co_return problem(asked.error(), request->id);
   const auto id = session_id_of(*request);
-  if (!id) co_return session_problem(id.error(), request->id);
+  if (!id) co_return problem(id.error(), request->id);
   StreamShare share;
   if (is_stream) {
     auto admitted = admit_stream(*deps.quota, *deps.memory, *caller.app);
@@ -246,7 +244,7 @@ Task<Response> events(EventDependencies deps, Caller caller, Request* request) {
     share = std::move(*admitted);
   }
   auto reader = co_await deps.sessions->read_events(caller.app->name, *id, asked->after);
-  if (!reader) co_return session_problem(reader.error(), request->id);
+  if (!reader) co_return problem(reader.error(), request->id);
   if (is_stream) {
     co_return event_stream(std::move(*reader), std::nullopt, std::move(share), caller.app,
                            *deps.apps);
@@ -257,9 +255,9 @@ Task<Response> events(EventDependencies deps, Caller caller, Request* request) {
 
 Task<Response> cancel(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
-  if (!id) co_return session_problem(id.error(), request->id);
+  if (!id) co_return problem(id.error(), request->id);
   const auto is_cancelled = co_await sessions->cancel(caller.app->name, *id);
-  if (!is_cancelled) co_return session_problem(is_cancelled.error(), request->id);
+  if (!is_cancelled) co_return problem(is_cancelled.error(), request->id);
   co_return json_response(*is_cancelled ? R"({"ok":true,"cancelled":true})"
                                         : R"({"ok":true,"cancelled":false})");
 }

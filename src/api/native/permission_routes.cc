@@ -12,9 +12,9 @@ namespace {
 
 Task<Response> list(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
-  if (!id) co_return session_problem(id.error(), request->id);
+  if (!id) co_return problem(id.error(), request->id);
   const auto questions = co_await sessions->questions(caller.app->name, *id);
-  if (!questions) co_return session_problem(questions.error(), request->id);
+  if (!questions) co_return problem(questions.error(), request->id);
   std::string body = R"({"permissions":[)";
   for (const OpenQuestion& question : *questions) {
     if (body.back() != '[') body += ',';
@@ -31,10 +31,10 @@ Task<Response> answer(Sessions* sessions, Caller caller, Request* request) {
   name_ignored_fields(*request, std::move(ignored));
   if (!choice) co_return problem(choice.error(), request->id);
   const auto id = session_id_of(*request);
-  if (!id) co_return session_problem(id.error(), request->id);
+  if (!id) co_return problem(id.error(), request->id);
   const auto answered =
       co_await sessions->answer(caller.app->name, *id, request->params.back(), *choice);
-  if (!answered) co_return session_problem(answered.error(), request->id);
+  if (!answered) co_return problem(answered.error(), request->id);
   co_return json_response(R"({"ok":true})");
 }
 

@@ -71,12 +71,12 @@ Task<Response> turn(TurnDependencies deps, SessionDefaults defaults, Caller call
   name_ignored_fields(*request, std::move(*ignored));
   if (!parsed) co_return problem(parsed.error(), request->id);
   const auto id = session_id_of(*request);
-  if (!id) co_return session_problem(id.error(), request->id);
+  if (!id) co_return problem(id.error(), request->id);
   TurnRequest& asked = parsed->turn;
   asked.received = request->received;
   if (parsed->is_streamed) {
     auto stream = co_await stream_turn(deps, caller.app, *id, std::move(asked));
-    if (!stream) co_return session_problem(stream.error(), request->id);
+    if (!stream) co_return problem(stream.error(), request->id);
     co_return std::move(*stream);
   }
   asked.memory = deps.memory->open(caller.app->name.str());
@@ -84,7 +84,7 @@ Task<Response> turn(TurnDependencies deps, SessionDefaults defaults, Caller call
   asked.events = events;
   const auto outcome =
       co_await deps.sessions->turn(caller.app, *id, std::move(asked), request->hang_up);
-  if (!outcome) co_return session_problem(outcome.error(), request->id);
+  if (!outcome) co_return problem(outcome.error(), request->id);
   Response response = turn_answer(*id, *outcome, events->take_json(), request->id);
   add_limit_headers(response, outcome->rate_limit_policy, outcome->rate_limit);
   co_return response;
@@ -92,9 +92,9 @@ Task<Response> turn(TurnDependencies deps, SessionDefaults defaults, Caller call
 
 Task<Response> show(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
-  if (!id) co_return session_problem(id.error(), request->id);
+  if (!id) co_return problem(id.error(), request->id);
   const auto view = co_await sessions->find(caller.app->name, *id);
-  if (!view) co_return session_problem(view.error(), request->id);
+  if (!view) co_return problem(view.error(), request->id);
   co_return session_state(*view);
 }
 
@@ -110,17 +110,17 @@ Task<Response> list(Sessions* sessions, const SessionRows* rows, Caller caller, 
 
 Task<Response> close(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
-  if (!id) co_return session_problem(id.error(), request->id);
+  if (!id) co_return problem(id.error(), request->id);
   const auto was_open = co_await sessions->close(caller.app->name, *id);
-  if (!was_open) co_return session_problem(was_open.error(), request->id);
+  if (!was_open) co_return problem(was_open.error(), request->id);
   co_return json_response(*was_open ? R"({"ok":true})" : R"({"ok":true,"already_closed":true})");
 }
 
 Task<Response> list_files(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
-  if (!id) co_return session_problem(id.error(), request->id);
+  if (!id) co_return problem(id.error(), request->id);
   const auto files = co_await sessions->files(caller.app->name, *id);
-  if (!files) co_return session_problem(files.error(), request->id);
+  if (!files) co_return problem(files.error(), request->id);
   co_return file_list(*files);
 }
 
@@ -142,9 +142,9 @@ Async<void> send_file(std::unique_ptr<WorkFileReader> file, BodyWriter* writer) 
 // What an agent has written is foreign: no browser may take it for a page of ours.
 Task<Response> fetch_file(Sessions* sessions, Caller caller, Request* request) {
   const auto id = session_id_of(*request);
-  if (!id) co_return session_problem(id.error(), request->id);
+  if (!id) co_return problem(id.error(), request->id);
   auto file = co_await sessions->open_file(caller.app->name, *id, request->params.back());
-  if (!file) co_return session_problem(file.error(), request->id);
+  if (!file) co_return problem(file.error(), request->id);
   Response response;
   response.content_type = "application/octet-stream";
   response.headers.emplace_back("Content-Disposition", "attachment");
@@ -159,12 +159,8 @@ Task<Response> fetch_file(Sessions* sessions, Caller caller, Request* request) {
 Result<SessionId> session_id_of(const Request& request) {
   const std::string& id = request.params.front();
   if (is_session_id(id)) return SessionId(id);
-  return fail(Errc::not_found, "session_not_found", "", "no id that a session could have");
-}
-
-Response session_problem(Failure error, std::string_view request_id) {
-  if (error.code == "session_not_found") error.message = "There is no such session.";
-  return problem(error, request_id);
+  return fail(Errc::not_found, "session_not_found", "There is no such session.",
+              "no id that a session could have");
 }
 
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,

@@ -17,9 +17,8 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
                         ByteBudget& memory, ComputeWorker& compute, const SessionRows& rows,
                         SessionDefaults defaults);
 
-// The session that a path names first. Text that cannot be an id is not found, like an absent id.
+// The session that a path names first. Text that cannot be an id is not found, with the same
+// sentence as a session that is absent or another app's.
 Result<SessionId> session_id_of(const Request& request);
-// Absent, another app's, or not an id at all: the same body, wherever it was found out.
-Response session_problem(Failure error, std::string_view request_id);
 
 }  // namespace clawdforge

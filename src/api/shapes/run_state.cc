@@ -10,7 +10,7 @@ namespace {
 // A run that was under way when an earlier life of the gateway was cut off has no duration:
 // its real end is not known.
 std::optional<std::int64_t> duration_of(const RunEnd& end) {
-  if (end.state == "interrupted" && end.duration_ms == 0) return std::nullopt;
+  if (end.state == RunState::interrupted && end.duration_ms == 0) return std::nullopt;
   return end.duration_ms;
 }
 
@@ -26,7 +26,7 @@ void append_run_state(std::string& out, const RunRecord& record, RunReader reade
   append_member(out, "app_name", run.app.str());
   append_member(out, "agent", run.agent);
   append_member(out, "model", unless_empty(run.model));
-  append_member(out, "state", end ? std::string_view(end->state) : "running");
+  append_member(out, "state", name_of(end ? end->state : RunState::running));
   append_member(out, "started_at", run.started_at);
   append_member(out, "ended_at", end ? std::optional(end->ended_at) : std::nullopt);
   append_member(out, "prompt_bytes", run.prompt_bytes);

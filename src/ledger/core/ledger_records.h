@@ -90,6 +90,6 @@ struct UnfinishedTurn {
 };
 
 // What an error means that came from a write: false: nothing of it was kept.
-inline bool may_be_kept(const Failure& failure) { return failure.code == "ledger_stalled"; }
+inline bool may_be_kept(const Failure& failure) { return failure.cause == Cause::maybe_kept; }
 
 }  // namespace clawdforge

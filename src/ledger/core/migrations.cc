@@ -45,7 +45,7 @@ Result<std::optional<int>> step(SqlDriver& driver, std::span<const SchemaFile> f
   if (!applied) return std::unexpected(applied.error());
   const auto known = static_cast<std::int64_t>(files.size());
   if (*applied > known) {
-    return fail(Errc::unavailable, "ledger_newer",
+    return fail(Errc::conflict, "ledger_newer",
                 fmt::format("was written by a newer clawdforge (schema {}, this program knows {}); "
                             "use that version.",
                             *applied, known));
@@ -99,7 +99,7 @@ Result<int> migrate(SqlDriver& driver, std::span<const SchemaFile> files, std::s
     if (!stepped) {
       Failure error = std::move(stepped.error());
       error.message =
-          error.code == "ledger_newer"
+          error.kind == Errc::conflict  // the drivers have no such failure
               ? fmt::format("The ledger {} {}", place, error.message)
               : fmt::format("The ledger {} cannot be brought up to date: {}.", place, error.detail);
       return std::unexpected(std::move(error));

@@ -12,7 +12,7 @@
 namespace clawdforge {
 
 // The number of migrations applied now. Errors carry a sentence for the operator that
-// begins with "The ledger `place`": Errc::invalid "ledger_newer" when a newer program has
+// begins with "The ledger `place`": Errc::conflict "ledger_newer" when a newer program has
 // been here; then nothing is changed.
 Result<int> migrate(SqlDriver& driver, std::span<const SchemaFile> files, std::string_view place,
                     TimePoint now);

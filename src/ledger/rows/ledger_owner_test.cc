@@ -24,7 +24,7 @@ SessionWrite turn_of(const std::string& id, std::int64_t index) {
   write.blocks = {{index * 4 - 3, index * 4 - 2, index, at_second(200 + index), "{}\n{}\n"},
                   {index * 4 - 1, index * 4, index, at_second(200 + index), "{}\n{}\n"}};
   write.ends = {{.index = index,
-                 .state = "done",
+                 .state = TurnState::done,
                  .at = at_second(201 + index),
                  .stop_reason = "end_turn",
                  .code = std::nullopt,

@@ -1,5 +1,7 @@
 #include "ledger/rows/run_row.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "ledger/core/row_values.h"
@@ -40,9 +42,14 @@ std::optional<int> small_in(const SqlValue& value) {
   return static_cast<int>(*number);
 }
 
+std::unexpected<Failure> unreadable(const RunId& id) {
+  return fail(Errc::internal, "internal", "The row of this run cannot be read.",
+              fmt::format("runs.state of {} is not one that a run can end with", id.str()));
+}
+
 }  // namespace
 
-RunRecord run_from(const SqlRow& row) {
+Result<RunRecord> run_from(const SqlRow& row) {
   RunRecord record;
   Run& run = record.run;
   run.id = id_in<RunId>(row.at(kRunAtRunId));
@@ -55,9 +62,11 @@ RunRecord run_from(const SqlRow& row) {
 
   const auto ended_at = time_in(row.at(kRunAtEndedAt));
   if (!ended_at) return record;
+  const auto state = run_state_from(text_in(row.at(kRunAtState)).value_or(""));
+  if (!state || *state == RunState::running) return unreadable(run.id);
   RunEnd& end = record.end.emplace();
   end.run_id = run.id;
-  end.state = text_in(row.at(kRunAtState)).value_or("");
+  end.state = *state;
   end.outcome = text_in(row.at(kRunAtOutcome)).value_or("");
   end.ended_at = *ended_at;
   end.duration_ms = whole_in(row.at(kRunAtDurationMs)).value_or(0);
@@ -74,7 +83,7 @@ RunRecord run_from(const SqlRow& row) {
 
 SqlRow row_of(const RunEnd& end) {
   SqlRow row = {end.run_id.str(),
-                end.state,
+                std::string(name_of(end.state)),
                 end.outcome,
                 unix_seconds(end.ended_at),
                 end.duration_ms,

@@ -1,5 +1,6 @@
 // A row of the table `runs`, to and from the model. Other programs write this table too:
-// what cannot be understood in a row is left out, and the rest is shown.
+// what cannot be understood in a row is left out, and the rest is shown. Only a state that no
+// ended run has makes the whole row unreadable: how the run ended decides.
 #pragma once
 
 #include "ledger/core/sql_driver.h"
@@ -16,7 +17,8 @@ inline constexpr std::string_view kRunColumns =
 inline constexpr std::size_t kRunColumnId = 0;
 inline constexpr std::size_t kRunColumnStartedAt = 5;
 
-RunRecord run_from(const SqlRow& row);
+// Errc::internal "internal": the state is not one that a run can end with.
+Result<RunRecord> run_from(const SqlRow& row);
 
 // The parameters of the statement that settles a run: run_id, and the columns from state on.
 SqlRow row_of(const RunEnd& end);

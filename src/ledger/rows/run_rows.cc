@@ -70,7 +70,10 @@ Result<RunPage> page_of(SqlDriver& driver, const AuditFilter& filter, const Page
   RunPage page;
   page.next_cursor = cut_page(result->rows, filter.limit, kRunColumnStartedAt, kRunColumnId);
   page.runs.reserve(result->rows.size());
-  for (const SqlRow& row : result->rows) page.runs.push_back(run_from(row));
+  for (const SqlRow& row : result->rows) {
+    // One that cannot be read must not hide the others; `verify` names it.
+    if (auto record = run_from(row)) page.runs.push_back(std::move(*record));
+  }
   return page;
 }
 
@@ -80,8 +83,8 @@ AskUsage ask_of(const SqlRow& row, const RunEnd& end) {
           .agent = text_in(row.at(1)).value_or(""),
           .model = text_in(row.at(2)).value_or(""),
           .kind = AskKind::run,
-          .has_failed = end.state == "failed" || end.state == "interrupted",
-          .is_answered = end.state == "succeeded",
+          .has_failed = end.state == RunState::failed || end.state == RunState::interrupted,
+          .is_answered = end.state == RunState::succeeded,
           .tokens = end.usage.value_or(Usage()),
           .nano_usd = nano_usd_of(end.cost_usd),
           .agent_ms = end.agent_ms.value_or(0),
@@ -105,7 +108,7 @@ Result<std::int64_t> interrupt_runs(SqlDriver& driver, const InstanceId& self, T
   const auto ended = driver.execute(kInterrupt, {self.str(), unix_seconds(at)});
   if (!ended) return std::unexpected(ended.error());
   RunEnd end;
-  end.state = "interrupted";
+  end.state = RunState::interrupted;
   end.ended_at = at;
   for (const SqlRow& row : ended->rows) {
     if (auto counted = count_ask(driver, ask_of(row, end)); !counted) {

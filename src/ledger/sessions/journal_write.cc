@@ -116,8 +116,12 @@ struct Progress {
 };
 
 SqlRow row_of(const SessionId& session_id, const TurnSettled& end) {
-  SqlRow row = {session_id.str(),           end.index,          end.state, unix_seconds(end.at),
-                sql_value(end.stop_reason), sql_value(end.code)};
+  SqlRow row = {session_id.str(),
+                end.index,
+                std::string(name_of(end.state)),
+                unix_seconds(end.at),
+                sql_value(end.stop_reason),
+                sql_value(end.code)};
   append_usage(row, end.usage);
   row.push_back(sql_value(end.cost_usd));
   row.push_back(sql_value(end.error));
@@ -134,16 +138,17 @@ Result<void> count_turn(SqlDriver& driver, const SessionId& session_id, const Tu
   if (!session) return std::unexpected(session.error());
   if (session->rows.empty()) return {};
   const SqlRow& row = session->rows.front();
-  return count_ask(driver, {.app = id_in<AppName>(row.at(0)),
-                            .agent = text_in(row.at(1)).value_or(""),
-                            .model = text_in(row.at(2)).value_or(""),
-                            .kind = AskKind::turn,
-                            .has_failed = end.state == "failed" || end.state == "interrupted",
-                            .is_answered = end.state == "done",
-                            .tokens = end.usage.value_or(Usage()),
-                            .nano_usd = nano_usd_of(end.cost_usd),
-                            .agent_ms = end.agent_ms.value_or(0),
-                            .ended_at = end.at});
+  return count_ask(
+      driver, {.app = id_in<AppName>(row.at(0)),
+               .agent = text_in(row.at(1)).value_or(""),
+               .model = text_in(row.at(2)).value_or(""),
+               .kind = AskKind::turn,
+               .has_failed = end.state == TurnState::failed || end.state == TurnState::interrupted,
+               .is_answered = end.state == TurnState::done,
+               .tokens = end.usage.value_or(Usage()),
+               .nano_usd = nano_usd_of(end.cost_usd),
+               .agent_ms = end.agent_ms.value_or(0),
+               .ended_at = end.at});
 }
 
 // A write with its blocks as rows.

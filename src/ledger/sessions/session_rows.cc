@@ -104,9 +104,9 @@ Result<bool> update_agent(SqlDriver& driver, const SessionId& id, const AgentNot
   return true;
 }
 
-Result<bool> update_closed(SqlDriver& driver, const SessionId& id, const std::string& reason,
+Result<bool> update_closed(SqlDriver& driver, const SessionId& id, CloseReason reason,
                            const AuditEvent& event, std::optional<std::int64_t> idle_since) {
-  SqlRow params = {id.str(), unix_seconds(event.at), reason};
+  SqlRow params = {id.str(), unix_seconds(event.at), std::string(name_of(reason))};
   if (idle_since) params.emplace_back(*idle_since);
   const auto closed = driver.execute(idle_since ? kCloseIdle : kClose, params);
   if (!closed) return std::unexpected(closed.error());
@@ -203,14 +203,13 @@ Async<void> SessionRows::drop(SessionId id, Lane lane, std::optional<AuditEvent>
                             });
 }
 
-Async<bool> SessionRows::close(SessionId id, std::string reason, AuditEvent event,
+Async<bool> SessionRows::close(SessionId id, CloseReason reason, AuditEvent event,
                                std::optional<TimePoint> idle_since, Lane lane) {
-  return worker_.call<bool>(
-      std::move(lane), Access::write,
-      [id = std::move(id), reason = std::move(reason), event = std::move(event),
-       since = idle_since.transform(unix_seconds)](SqlDriver& driver) {
-        return update_closed(driver, id, reason, event, since);
-      });
+  return worker_.call<bool>(std::move(lane), Access::write,
+                            [id = std::move(id), reason, event = std::move(event),
+                             since = idle_since.transform(unix_seconds)](SqlDriver& driver) {
+                              return update_closed(driver, id, reason, event, since);
+                            });
 }
 
 }  // namespace clawdforge

@@ -52,7 +52,7 @@ class SessionRows {
   Async<void> drop(SessionId id, Lane lane = {}, std::optional<AuditEvent> why = std::nullopt);
   // Closes it if it is open and, with `idle_since`, if nothing has happened in it after
   // that. Says whether it did. `event` goes into the audit if so.
-  Async<bool> close(SessionId id, std::string reason, AuditEvent event,
+  Async<bool> close(SessionId id, CloseReason reason, AuditEvent event,
                     std::optional<TimePoint> idle_since, Lane lane = {});
   // Deletes a closed session's journal, at most `blocks_max` rows of it, and with the last
   // of them its turns and its row; `event` goes into the audit then. Says whether all is gone.

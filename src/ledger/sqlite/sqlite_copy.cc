@@ -26,7 +26,9 @@ struct FinishCopy {
 };
 
 std::unexpected<Failure> stopped() {
-  return fail(Errc::gone, "stopped", "The copy was stopped before it was whole.");
+  auto failed = fail(Errc::gone, "stopped", "The copy was stopped before it was whole.");
+  failed.error().cause = Cause::cancelled;
+  return failed;
 }
 
 std::unexpected<Failure> copy_failure(int code, sqlite3* target) {

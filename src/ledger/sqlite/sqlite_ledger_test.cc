@@ -505,7 +505,7 @@ TEST(SqliteRuns, TheProcessMarkIsThereWhileTheRunLives) {
   EXPECT_EQ(other.ask(marks), "cut-off|running|4711|99|boot\nsettled|running|4711|99|boot");
   RunEnd end;
   end.run_id = RunId("settled");
-  end.state = "succeeded";
+  end.state = RunState::succeeded;
   ASSERT_TRUE(house.await(house.ledger->runs.settle(end)));
   EXPECT_EQ(house.await(house.as("new").runs.interrupt_left(at_second(200))), 1);
   EXPECT_EQ(other.ask(marks),

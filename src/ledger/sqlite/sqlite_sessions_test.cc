@@ -35,8 +35,8 @@ class SqliteSessions : public ::testing::Test {
     write.app = AppName("a");
     write.starts = {{index, at_moment(second)}};
     write.blocks = {{index * 10, index * 10 + 1, index, at_moment(second), "{\"id\":1}\n{}\n"}};
-    write.ends = {
-        {index, "failed", at_moment(second + 1), "error", "agent_failed", Usage{1, 2, 3, 4}, 0.5}};
+    write.ends = {{index, TurnState::failed, at_moment(second + 1), "error", "agent_failed",
+                   Usage{1, 2, 3, 4}, 0.5}};
     write.audit = {{"turn", at_moment(second), "{\"turn_index\":1}"}};
     return write;
   }
@@ -72,10 +72,10 @@ TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|NULL|NULL|NULL");
   ASSERT_TRUE(
       await(as("i2").sessions.note_agent(SessionId("s1"), "agent-1", {4711, 99, "boot"}, {})));
-  ASSERT_TRUE(await(ledger().sessions.close(SessionId("s1"), "asked",
+  ASSERT_TRUE(await(ledger().sessions.close(SessionId("s1"), CloseReason::closed,
                                             {"close", at_moment(200), "{\"by\":\"app\"}"}, {})));
   EXPECT_EQ(other_->ask(mark), "i2|agent-1|4711|99|boot") << "until the process is gone";
-  EXPECT_EQ(other_->ask("SELECT closed_at, close_reason FROM sessions"), "200|asked");
+  EXPECT_EQ(other_->ask("SELECT closed_at, close_reason FROM sessions"), "200|closed");
   EXPECT_EQ(other_->ask("SELECT session_id, app_name, event, at, meta FROM session_events"),
             "s1|a|create|101|{}\ns1|a|close|200|{\"by\":\"app\"}");
 }
@@ -99,8 +99,8 @@ TEST_F(SqliteSessions, TurnsAndJournalAreRowsToo) {
 TEST_F(SqliteSessions, WhatAnotherProgramClosesRemovesOrDatesBackIsSeenSo) {
   for (const char* id : {"closed", "removed", "dated-back", "opened"}) add(id);
   ASSERT_TRUE(await(ledger().journal.write(turn("dated-back", 1, 500))));
-  ASSERT_TRUE(await(
-      ledger().sessions.close(SessionId("opened"), "asked", {"close", at_moment(1), "{}"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.close(SessionId("opened"), CloseReason::closed,
+                                            {"close", at_moment(1), "{}"}, {})));
   other_->run("UPDATE sessions SET closed_at = 300 WHERE session_id = 'closed'");
   other_->run("DELETE FROM sessions WHERE session_id = 'removed'");
   other_->run("UPDATE sessions SET last_turn_at = 7 WHERE session_id = 'dated-back'");
@@ -120,7 +120,7 @@ TEST_F(SqliteSessions, WhatAnotherProgramClosesRemovesOrDatesBackIsSeenSo) {
   EXPECT_EQ(await(ledger().sessions.note_agent(SessionId("closed"), "x", {}, {})).error().code,
             "session_closed");
   EXPECT_EQ(await(ledger().sessions.count_open()), 2);
-  EXPECT_EQ(await(ledger().sessions.close(SessionId("dated-back"), "idle",
+  EXPECT_EQ(await(ledger().sessions.close(SessionId("dated-back"), CloseReason::idle,
                                           {"sweep_close", at_moment(600), {}}, at_moment(50))),
             true);
   // The next turn sets the time again.
@@ -156,8 +156,8 @@ TEST_F(SqliteSessions, ASessionThatAnotherProgramRemovesLeavesNothingForGood) {
 TEST_F(SqliteSessions, DeletingLeavesTheAuditAlone) {
   add("s1");
   ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 200))));
-  ASSERT_TRUE(await(
-      ledger().sessions.close(SessionId("s1"), "asked", {"close", at_moment(300), "{}"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.close(SessionId("s1"), CloseReason::closed,
+                                            {"close", at_moment(300), "{}"}, {})));
   EXPECT_EQ(await(ledger().sessions.remove_closed(SessionId("s1"),
                                                   {"hard_delete", at_moment(400), "{}"}, 10)),
             true);
@@ -197,8 +197,8 @@ TEST_F(SqliteSessions, TheCountOfTheJournalFollowsWhatIsDeletedOfIt) {
   for (std::int64_t i = 1; i <= 4; ++i) {
     ASSERT_TRUE(await(ledger().journal.write(turn("s1", i, 200 + i))));
   }
-  ASSERT_TRUE(await(
-      ledger().sessions.close(SessionId("s1"), "asked", {"close", at_moment(300), "{}"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.close(SessionId("s1"), CloseReason::closed,
+                                            {"close", at_moment(300), "{}"}, {})));
   EXPECT_EQ(await(ledger().sessions.remove_closed(SessionId("s1"),
                                                   {"hard_delete", at_moment(400), "{}"}, 3)),
             false);
@@ -275,9 +275,10 @@ TEST_F(SqliteSessions, NoCallOfTheRunningGatewayWalksThroughAWholeTable) {
   ASSERT_TRUE(await(ledger().journal.trim_old(at_moment(1), 9)));
   other_->run("UPDATE sessions SET journal_bytes = 9000000");
   ASSERT_TRUE(await(ledger().journal.trim_large(2'000'000, 9)));
-  ASSERT_TRUE(
-      await(ledger().sessions.close(SessionId("s1"), "idle", {"close", {}, "{}"}, at_moment(999))));
-  ASSERT_TRUE(await(ledger().sessions.close(SessionId("s1"), "asked", {"close", {}, "{}"}, {})));
+  ASSERT_TRUE(await(ledger().sessions.close(SessionId("s1"), CloseReason::idle, {"close", {}, "{}"},
+                                            at_moment(999))));
+  ASSERT_TRUE(await(
+      ledger().sessions.close(SessionId("s1"), CloseReason::closed, {"close", {}, "{}"}, {})));
   ASSERT_TRUE(
       await(ledger().sessions.remove_closed(SessionId("s1"), {"hard_delete", {}, "{}"}, 9)));
   ASSERT_TRUE(await(ledger().sessions.drop(SessionId("s1"))));

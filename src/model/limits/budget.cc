@@ -3,30 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 
+#include "base/text.h"
+
 namespace clawdforge {
 namespace json = boost::json;
 namespace {
 
-constexpr std::string_view kWindowNames[] = {"hour", "day", "week", "month", "total"};
-constexpr std::string_view kUnitNames[] = {"usd", "tokens", "asks", "agent_seconds"};
+constexpr std::array<std::string_view, 5> kWindowNames = {"hour", "day", "week", "month", "total"};
+constexpr std::array<std::string_view, 4> kUnitNames = {"usd", "tokens", "asks", "agent_seconds"};
 constexpr double kShownLimitMax = 1e9;  // dollars or seconds; tokens and asks may be more
 constexpr std::int64_t kWholeLimitMax = 1'000'000'000'000;
 
 constexpr std::string_view kShape =
     "must be a list of at most 8 objects with window (hour, day, week, month or total), unit (usd, "
     "tokens, asks or agent_seconds) and limit (a number from 0), each window and unit once";
-
-template <class Choice, std::size_t N>
-std::optional<Choice> choice_from(const std::string_view (&names)[N], std::string_view name) {
-  const auto* const found = std::ranges::find(names, name);
-  if (found == std::end(names)) return std::nullopt;
-  return static_cast<Choice>(found - std::begin(names));
-}
 
 std::string_view text_of(const json::value* value) {
   if (value == nullptr || !value->is_string()) return {};
@@ -90,16 +86,14 @@ std::optional<Budget> budget_in(std::string_view text) {
 
 }  // namespace
 
-std::string_view name_of(BudgetWindow window) {
-  return kWindowNames[static_cast<std::size_t>(window)];
-}
-std::string_view name_of(BudgetUnit unit) { return kUnitNames[static_cast<std::size_t>(unit)]; }
+std::string_view name_of(BudgetWindow window) { return name_among(kWindowNames, window); }
+std::string_view name_of(BudgetUnit unit) { return name_among(kUnitNames, unit); }
 
 std::optional<BudgetWindow> budget_window_from(std::string_view name) {
-  return choice_from<BudgetWindow>(kWindowNames, name);
+  return value_among<BudgetWindow>(kWindowNames, name);
 }
 std::optional<BudgetUnit> budget_unit_from(std::string_view name) {
-  return choice_from<BudgetUnit>(kUnitNames, name);
+  return value_among<BudgetUnit>(kUnitNames, name);
 }
 
 std::int64_t& Amounts::of(BudgetUnit unit) {

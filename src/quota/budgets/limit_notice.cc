@@ -75,8 +75,10 @@ LimitNotice notice_of(const std::vector<BudgetState>& budgets, const Amounts& ow
 
 Failure budget_refusal(const BudgetState& state, TimePoint now) {
   const BudgetUnit unit = state.budget.unit;
-  Failure refusal{
-      .kind = Errc::over_quota, .code = "budget_exhausted", .message = sentence_of(state)};
+  Failure refusal{.kind = Errc::over_quota,
+                  .code = "budget_exhausted",
+                  .message = sentence_of(state),
+                  .cause = state.is_of_gateway ? Cause::other : Cause::app_limit};
   const bool ends = state.budget.window != BudgetWindow::total;
   if (ends) {
     refusal.retry_after =
@@ -95,7 +97,8 @@ Failure rate_refusal(const RateState& rate, TimePoint now) {
                   .code = "rate_limited",
                   .message = fmt::format("This app may ask {} times a minute; ask more slowly.",
                                          rate.per_minute),
-                  .retry_after = rate.wait};
+                  .retry_after = rate.wait,
+                  .cause = Cause::app_limit};
   refusal.limit = fmt::format(
       R"({{"scope":"app","window":"minute","unit":"asks","limit":{0},"used":{0},"reserved":0,"resets_at":{1}}})",
       rate.per_minute, unix_seconds(now) + rate.wait.count());

@@ -16,11 +16,11 @@ constexpr std::chrono::milliseconds kParkedLook{100};
 }  // namespace
 
 bool Parking::may_help(const Failure& refusal, Time now, Time deadline) {
-  if (refusal.kind != Errc::over_quota || refusal.retry_after.count() <= 0) return false;
-  if (refusal.code == "too_many_runs") return now < deadline;
-  const bool is_of_gateway = refusal.limit.contains(R"("scope":"gateway")");
-  const bool is_of_limit = refusal.code == "rate_limited" || refusal.code == "account_limit" ||
-                           (refusal.code == "budget_exhausted" && !is_of_gateway);
+  if (refusal.retry_after.count() <= 0) return false;
+  const Cause cause = refusal.cause;
+  if (cause == Cause::app_busy) return now < deadline;
+  const bool is_of_limit = cause == Cause::app_limit || cause == Cause::account_limit ||
+                           cause == Cause::model_limit || cause == Cause::rate_limit;
   return is_of_limit && now + refusal.retry_after < deadline;
 }
 
@@ -32,7 +32,7 @@ Task<bool> Parking::wait(AppName app, Failure refusal, Time deadline, HangUp* ha
   ++by_app_[app];
   // A place may come free at any time; the other refusals say when they end.
   const Time until =
-      refusal.code == "too_many_runs" ? begun + kParkedLook : begun + refusal.retry_after;
+      refusal.cause == Cause::app_busy ? begun + kParkedLook : begun + refusal.retry_after;
   const auto is_gone = std::make_shared<bool>(false);
   const HangUpSubscription subscription(hang_up, [is_gone] { *is_gone = true; });
   Timer timer(executor_);

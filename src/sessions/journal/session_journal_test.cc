@@ -27,7 +27,7 @@ TEST_F(SessionJournalTest, WritesATurnInOneCommit) {
   journal_->begin_turn(1, false);
   journal_->append(1, EventKind::update, R"({"a":1})");
   journal_->append(1, EventKind::done, "{}");
-  journal_->settle_turn({1, "done", clock_.now(), "end_turn", {}, {}, {}});
+  journal_->settle_turn({1, TurnState::done, clock_.now(), "end_turn", {}, {}, {}});
   ASSERT_TRUE(house_.await(journal_->committed()));
   EXPECT_EQ(told(),
             "{\"id\":1,\"turn_index\":1,\"event\":\"update\",\"data\":{\"a\":1}}\n"
@@ -46,7 +46,7 @@ TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenItWasIdle) {
   const auto end = [](SessionJournal* journal, TimePoint now) -> Task<bool> {
     journal->append(1, EventKind::done, "{}");
     journal->note({.event = "turn", .at = now});
-    journal->settle_turn({1, "done", now, "end_turn", {}, {}, {}});
+    journal->settle_turn({1, TurnState::done, now, "end_turn", {}, {}, {}});
     co_return true;
   };
   run_to_end(house_.io, end(journal_.get(), clock_.now()));
@@ -59,7 +59,7 @@ TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenMuchFollowsIt) 
   journal_->begin_turn(1, true);
   journal_->append(1, EventKind::done, "{}");
   journal_->note({.event = "turn", .at = clock_.now()});
-  journal_->settle_turn({1, "done", clock_.now(), "end_turn", {}, {}, {}});
+  journal_->settle_turn({1, TurnState::done, clock_.now(), "end_turn", {}, {}, {}});
   const std::string much = "\"" + std::string(200 * 1024, 'x') + "\"";
   for (int i = 0; i < 40; ++i) journal_->append(1, EventKind::update, much);
   journal_->note({.event = "cancel", .at = clock_.now()});
@@ -77,7 +77,7 @@ TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenMuchFollowsIt) 
 TEST_F(SessionJournalTest, TellsThatATurnIsKeptWhileItsAgentFloods) {
   journal_->begin_turn(1, true);
   journal_->append(1, EventKind::done, "{}");
-  journal_->settle_turn({1, "done", clock_.now(), "end_turn", {}, {}, {}});
+  journal_->settle_turn({1, TurnState::done, clock_.now(), "end_turn", {}, {}, {}});
   const std::string much = "\"" + std::string(200 * 1024, 'x') + "\"";
   for (int i = 0; i < 30; ++i) journal_->append(1, EventKind::update, much);
   bool is_kept = false;

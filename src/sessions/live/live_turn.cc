@@ -13,6 +13,12 @@ std::string stop_reason_of(const Failure& failure) {
   return failure.kind == Errc::timed_out ? "timeout" : "error";
 }
 
+// An agent may also say by itself that a turn was cancelled.
+TurnState state_of(const std::optional<Failure>& failure, std::string_view stop_reason) {
+  if (!failure) return stop_reason == kStopCancelled ? TurnState::cancelled : TurnState::done;
+  return failure->cause == Cause::interrupted ? TurnState::interrupted : TurnState::failed;
+}
+
 }  // namespace
 
 LiveTurn::LiveTurn(IoExecutor executor, std::int64_t turn_index, TurnRequest asked,
@@ -77,14 +83,15 @@ const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<
   }
   if (stop == TurnStop::cancelled) {
     failure.reset();  // whatever the agent made of it
-    outcome.stop_reason = "cancelled";
+    outcome.stop_reason = kStopCancelled;
   }
   if (ticket) ticket->settle(failure);
   if (failure) {
     outcome.stop_reason = stop_reason_of(*failure);
   } else if (!outcome.stop_reason) {
-    outcome.stop_reason = "cancelled";
+    outcome.stop_reason = kStopCancelled;
   }
+  outcome.state = state_of(failure, *outcome.stop_reason);
   outcome.failure = std::move(failure);
   outcome.is_events_truncated = is_events_truncated_ || has_left_out_;
   outcome.text = std::move(text_);

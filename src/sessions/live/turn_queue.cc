@@ -18,22 +18,15 @@ namespace {
 constexpr std::chrono::seconds kTurnRestartWait{5};
 constexpr std::chrono::seconds kQueueWait{2};
 
-std::string_view state_of(const TurnOutcome& outcome) {
-  if (outcome.failure) {
-    return outcome.failure->cause == Cause::interrupted ? "interrupted" : "failed";
-  }
-  return outcome.stop_reason == "cancelled" ? "cancelled" : "done";
-}
-
 std::string_view sentence_of(const Failure& failure) {
   return first_characters(failure.message, kSentenceCharactersMax);
 }
 
-AuditEvent audit_of(const TurnOutcome& outcome, std::string_view state, TimePoint at) {
-  AuditEvent event{.event = state == "interrupted" ? "interrupted" : "turn", .at = at, .meta = {}};
-  event.meta = "{";
+AuditEvent audit_of(const TurnOutcome& outcome, TimePoint at) {
+  const bool is_interrupted = outcome.state == TurnState::interrupted;
+  AuditEvent event{.event = is_interrupted ? "interrupted" : "turn", .at = at, .meta = "{"};
   append_member(event.meta, "turn_index", outcome.turn_index);
-  append_member(event.meta, "state", state);
+  append_member(event.meta, "state", name_of(outcome.state));
   append_member(event.meta, "duration_ms", outcome.duration.count());
   append_member(event.meta, "stop_reason", outcome.stop_reason.value_or(""));
   if (outcome.failure) {
@@ -133,13 +126,12 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
     last_active_ = steady_clock::now();
   }
   const TurnOutcome& outcome = turn.conclude(std::move(end), std::move(failure));
-  const std::string_view state = state_of(outcome);
   const TimePoint now = deps_.clock.now();
   journal_.append(turn.index, outcome.failure ? EventKind::failed : EventKind::done,
                   closing_json(session_.id, outcome));
-  journal_.note(audit_of(outcome, state, now));
+  journal_.note(audit_of(outcome, now));
   TurnSettled settled{.index = turn.index,
-                      .state = std::string(state),
+                      .state = outcome.state,
                       .at = now,
                       .stop_reason = outcome.stop_reason,
                       .code = {},
@@ -168,7 +160,7 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
   turn.journal_mark = journal_.mark();
   deps_.metrics
       .counter("clawdforge_turns_total", "Turns, by how they ended.",
-               {{"state", std::string(state)}})
+               {{"state", std::string(name_of(outcome.state))}})
       .increment();
 }
 
