@@ -8,6 +8,7 @@
 #include "json/json_check.h"
 #include "json/json_parse.h"
 #include "ledger/core/row_values.h"
+#include "ledger/sessions/journal_parts.h"
 #include "model/session.h"
 #include "offline/verify.h"
 
@@ -98,8 +99,11 @@ class JournalWalk {
     next_ = block.last + 1;
     auto result = driver_.execute(kEvents, {session_id_, block.first});
     if (!result) return std::unexpected(std::move(result.error()));
-    const auto* events =
+    auto* const events =
         result->rows.empty() ? nullptr : std::get_if<std::string>(&result->rows[0].at(0));
+    if (events != nullptr && events->empty() && block.bytes > 0) {
+      if (auto read = append_parts(driver_, session_id_, block.first, *events); !read) return read;
+    }
     if (events == nullptr || !std::cmp_equal(events->size(), block.bytes) ||
         !read_events(*events, block)) {
       findings_.note(kBlock, name(block.first));

@@ -242,6 +242,31 @@ def test_a_large_message_is_read_apart_and_stays_in_its_place(new_forge):
     assert len(pieces[1]) > 3 * MIB
 
 
+def parts(gateway):
+    """How many parts of large events the ledger has, and the size of the largest."""
+    with sqlite3.connect(gateway.data_dir / "clawdforge.db") as ledger:
+        return ledger.execute("SELECT COUNT(*), COALESCE(MAX(LENGTH(CAST(lines AS BLOB))), 0) "
+                              "FROM journal_parts").fetchone()
+
+
+@only_acp
+def test_a_large_message_is_kept_in_parts_and_read_back_whole(new_forge):
+    gateway = new_forge(journal_max_bytes_per_session=6 * MIB, sweep_interval_secs=86_400)
+    session = Talker(gateway).session()
+    answer = session.ask({"text": "before"}, {"big_line": 4 * MIB}, {"text": "after"})
+    count, largest = parts(gateway)
+    assert count >= 16 and largest <= 256 * KIB
+    gateway.restart()
+    first, large, last = [event for event in answer["events"] if "params" in event]
+    page = session.app.get(session.path + "/events", after=0, limit=2).json()
+    assert [event["data"] for event in page["events"]] == [first, large]
+    page = session.app.get(session.path + "/events", after=2, limit=1).json()
+    assert [event["data"] for event in page["events"]] == [last]
+    for _ in range(3):
+        session.ask({"big_line": 4 * MIB})
+    assert parts(gateway)[0] < 3 * count, "those of events that are gone go, too"
+
+
 @only_acp
 def test_a_message_for_which_there_is_no_memory_ends_its_agent(new_forge):
     gateway = new_forge(max_body_bytes=64 * KIB, memory_budget_bytes=4 * MIB)

@@ -9,6 +9,10 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
+// A group with as much as this is tidied up after at once. Else the log would grow until there is
+// so much to copy back that all wait for it.
+constexpr std::size_t kPromptTidyBytesMin = 256 * 1024;
+
 double seconds_since(SteadyTime begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -130,12 +134,16 @@ void LedgerWorker::run_together(std::vector<Job> jobs) {
   std::vector<Job> group;
   std::vector<Job> withdrawn;
   group.reserve(jobs.size());
-  for (Job& job : jobs) (job->take() ? group : withdrawn).push_back(std::move(job));
+  std::size_t bytes = 0;
+  for (Job& job : jobs) {
+    bytes += job->bytes();
+    (job->take() ? group : withdrawn).push_back(std::move(job));
+  }
   run_group(group);
   for (const Job& job : group) take_note(*job);
   if (!withdrawn.empty()) answer(std::move(withdrawn));
   answer(std::move(group));
-  tidy(Moment::busy);
+  tidy(bytes < kPromptTidyBytesMin ? Moment::busy : Moment::idle);
 }
 
 void LedgerWorker::run_group(Jobs jobs) {

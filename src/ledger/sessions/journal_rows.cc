@@ -7,6 +7,7 @@
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/instance_rows.h"
+#include "ledger/sessions/journal_parts.h"
 
 namespace clawdforge {
 namespace {
@@ -21,7 +22,8 @@ constexpr std::string_view kUnfinishedTurns =
 // A page of the journal: blocks until their sizes come to $4, and at least one. The block that
 // holds $2 + 1 may begin before it. A size that cannot be counts as a large one.
 constexpr std::string_view kJournalPage =
-    "SELECT block.first_event_id, block.last_event_id, block.turn_index, block.at, block.events "
+    "SELECT block.first_event_id, block.last_event_id, block.turn_index, block.at, block.events, "
+    "block.bytes "
     "FROM (SELECT first_event_id, ROW_NUMBER() OVER (ORDER BY first_event_id) AS place, "
     "SUM(CASE WHEN bytes BETWEEN 0 AND 1073741824 THEN bytes ELSE 1073741824 END) "
     "OVER (ORDER BY first_event_id) AS upto FROM "
@@ -44,11 +46,17 @@ Result<std::vector<JournalBlock>> select_blocks(SqlDriver& driver, const Session
     const auto final = whole_in(row.at(1));
     if (!first || !final || *final < *first) continue;
     auto* const lines = std::get_if<std::string>(&row.at(4));
-    blocks.push_back({.first_event_id = *first,
-                      .last_event_id = *final,
-                      .turn_index = whole_in(row.at(2)).value_or(0),
-                      .at = time_in(row.at(3)).value_or(TimePoint()),
-                      .lines = lines == nullptr ? std::string() : std::move(*lines)});
+    JournalBlock& block =
+        blocks.emplace_back(JournalBlock{.first_event_id = *first,
+                                         .last_event_id = *final,
+                                         .turn_index = whole_in(row.at(2)).value_or(0),
+                                         .at = time_in(row.at(3)).value_or(TimePoint()),
+                                         .lines = {}});
+    if (lines != nullptr) block.lines = std::move(*lines);
+    if (!block.lines.empty() || whole_in(row.at(5)).value_or(0) <= 0) continue;
+    if (auto read = append_parts(driver, session_id.str(), *first, block.lines); !read) {
+      return std::unexpected(std::move(read.error()));
+    }
   }
   return blocks;
 }

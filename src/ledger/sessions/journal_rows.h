@@ -44,6 +44,9 @@ class JournalRows {
   Async<std::vector<UnfinishedTurn>> unfinished_turns(std::int64_t limit) const;
 
  private:
+  Async<void> write_in_parts(std::shared_ptr<const SessionWrite> write);
+  Async<void> write_rows(std::shared_ptr<const SessionWrite> write);
+
   LedgerWorker& worker_;
   const InstanceId self_;
 };

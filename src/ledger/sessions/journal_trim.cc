@@ -5,6 +5,7 @@
 
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
+#include "ledger/sessions/journal_parts.h"
 #include "ledger/sessions/journal_rows.h"
 
 namespace clawdforge {
@@ -50,10 +51,12 @@ constexpr std::string_view kOldestBlocks =
 constexpr std::string_view kSetJournalBytes =
     "UPDATE sessions SET journal_bytes = $2 WHERE session_id = $1";
 
-// Takes what was deleted off the session's count.
+// Takes what was deleted off the session's count. Most of its parts go later.
 Result<void> note_less(SqlDriver& driver, const SessionId& id, const SqlResult& deleted) {
   std::int64_t bytes = 0;
   for (const SqlRow& row : deleted.rows) bytes += whole_in(row.at(0)).value_or(0);
+  const auto removed = remove_lone_parts(driver, id);
+  if (!removed) return std::unexpected(removed.error());
   return without_rows(driver.execute(kLessJournal, {id.str(), bytes}));
 }
 
@@ -107,6 +110,8 @@ Result<std::int64_t> trim_session(SqlDriver& driver, const SessionId& id, std::i
   }
   const auto deleted = driver.execute(kDeleteOldest, {id.str(), count});
   if (!deleted) return std::unexpected(deleted.error());
+  const auto removed = remove_lone_parts(driver, id);
+  if (!removed) return std::unexpected(removed.error());
   // With no block left there are no bytes, whatever was counted.
   const bool is_empty =
       count == static_cast<std::int64_t>(oldest->rows.size()) && count < blocks_max;

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <memory>
 
+#include "base/text.h"
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
+#include "ledger/sessions/journal_parts.h"
 #include "ledger/sessions/journal_rows.h"
 #include "ledger/usage/budget_rows.h"
 #include "ledger/usage/usage_count.h"
@@ -52,7 +54,8 @@ constexpr std::string_view kIfNext = " AND last_event_id = $11 AND {}";
 constexpr std::string_view kMayWrite =
     "SELECT CASE WHEN {} THEN 1 ELSE 0 END FROM sessions WHERE session_id = $1";
 
-// A block with the row that it becomes. The lines may be large, so the row shares them.
+// A block with the row that it becomes. The lines may be large, so the row shares them; those of a
+// block that is in parts are not in it.
 struct BlockRow {
   BlockRow(const SessionId& session_id, const JournalBlock& block, SharedText lines)
       : first_event_id(block.first_event_id),
@@ -60,7 +63,11 @@ struct BlockRow {
         bytes(static_cast<std::int64_t>(block.lines.size())) {
     params = {session_id.str(), block.first_event_id,   block.last_event_id,
               block.turn_index, unix_seconds(block.at), bytes};
-    params.emplace_back(std::move(lines));
+    if (is_in_parts(block.lines.size())) {
+      params.emplace_back(std::string());
+    } else {
+      params.emplace_back(std::move(lines));
+    }
   }
 
   std::int64_t first_event_id;
@@ -247,19 +254,25 @@ Result<bool> advance(SqlDriver& driver, const PreparedWrite& prepared) {
   return *changed > 0;
 }
 
+// False: there is no such session any more.
+Result<bool> may_write(SqlDriver& driver, const SessionId& id, const InstanceId& self) {
+  static const std::string kMay = fmt::format(kMayWrite, may_be_written_by("sessions", "$2"));
+  const auto may = driver.execute(kMay, {id.str(), self.str()});
+  if (!may) return std::unexpected(may.error());
+  if (may->rows.empty()) return false;
+  if (whole_in(may->rows[0].at(0)) == 1) return true;
+  return fail(Errc::gone, "session_closed", "The session is closed.",
+              "another gateway has taken the session over");
+}
+
 // What the guard did not let pass: a write without events, one that is repeated, or numbers
 // that another program has changed. Counts only what is new.
 Result<void> write_what_is_new(SqlDriver& driver, const PreparedWrite& prepared) {
-  static const std::string kMay = fmt::format(kMayWrite, may_be_written_by("sessions", "$2"));
   static const std::string kNote = fmt::format(kNoteProgress, "");
   const SessionId& id = prepared.write->session_id;
-  const auto may = driver.execute(kMay, {id.str(), prepared.self.str()});
+  const auto may = may_write(driver, id, prepared.self);
   if (!may) return std::unexpected(may.error());
-  if (may->rows.empty()) return {};
-  if (whole_in(may->rows[0].at(0)) != 1) {
-    return fail(Errc::gone, "session_closed", "The session is closed.",
-                "another gateway has taken the session over");
-  }
+  if (!*may) return {};
   const auto progress = add_rows(driver, prepared);
   if (!progress) return std::unexpected(progress.error());
   if (prepared.has_parts()) {
@@ -292,14 +305,55 @@ Result<void> write_all(SqlDriver& driver, const PreparedWrite& prepared) {
   return keep_journal_within(driver, prepared.write->session_id, *bytes_max);
 }
 
+struct Part {
+  std::int64_t first_event_id;
+  std::int64_t number;
+  std::string_view lines;
+};
+
+Result<void> write_part(SqlDriver& driver, const SessionWrite& write, const InstanceId& self,
+                        const Part& part) {
+  const auto may = may_write(driver, write.session_id, self);
+  if (!may) return std::unexpected(may.error());
+  if (!*may) return {};
+  return add_part(driver, write.session_id, part.first_event_id, part.number,
+                  std::string(part.lines));
+}
+
 }  // namespace
 
 Async<void> JournalRows::write(std::shared_ptr<const SessionWrite> write) {
+  const auto is_large = [](const JournalBlock& block) { return is_in_parts(block.lines.size()); };
+  if (std::ranges::any_of(write->blocks, is_large)) return write_in_parts(std::move(write));
+  return write_rows(std::move(write));
+}
+
+// The parts of all large blocks, each in a call of its own, then the rows.
+Async<void> JournalRows::write_in_parts(std::shared_ptr<const SessionWrite> write) {
+  for (const JournalBlock& block : write->blocks) {
+    if (!is_in_parts(block.lines.size())) continue;
+    std::string_view rest = block.lines;
+    for (std::int64_t part = 0; !rest.empty(); ++part) {
+      const std::string_view lines = cut_to(rest, kJournalPartBytesMax);
+      rest.remove_prefix(lines.size());
+      auto added = co_await worker_.call<void>(
+          Lane(write->app), Access::write,
+          [write, id = block.first_event_id, part, lines, self = self_](SqlDriver& driver) {
+            return write_part(driver, *write, self, {id, part, lines});
+          },
+          OnStall::wait, lines.size());
+      if (!added) co_return added;
+    }
+  }
+  co_return co_await write_rows(std::move(write));
+}
+
+Async<void> JournalRows::write_rows(std::shared_ptr<const SessionWrite> write) {
   PreparedWrite prepared{.write = write, .blocks = {}, .self = self_};
   prepared.blocks.reserve(write->blocks.size());
   std::size_t bytes = 0;
   for (const JournalBlock& block : write->blocks) {
-    bytes += block.lines.size();
+    if (!is_in_parts(block.lines.size())) bytes += block.lines.size();
     prepared.blocks.emplace_back(write->session_id, block, SharedText(write, &block.lines));
   }
   return worker_.call<void>(

@@ -5,6 +5,7 @@
 #include "ledger/core/row_values.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
+#include "ledger/sessions/journal_parts.h"
 #include "ledger/sessions/journal_rows.h"
 #include "ledger/sessions/session_rows.h"
 
@@ -14,11 +15,13 @@ namespace {
 constexpr std::string_view kIsStillOpen =
     "SELECT 1 FROM sessions WHERE session_id = $1 AND closed_at IS NULL";
 constexpr std::string_view kDeleteTurns = "DELETE FROM turns WHERE session_id = $1";
+// Of a block that was never whole.
+constexpr std::string_view kDeleteParts = "DELETE FROM journal_parts WHERE session_id = $1";
 constexpr std::string_view kDeleteClosed =
     "DELETE FROM sessions WHERE session_id = $1 AND closed_at IS NOT NULL RETURNING app_name";
 // A turn that was given meanwhile may have left events.
 constexpr std::string_view kDropUnansweredJournal =
-    "DELETE FROM journal WHERE session_id IN (SELECT session_id FROM sessions "
+    "DELETE FROM {} WHERE session_id IN (SELECT session_id FROM sessions "
     "WHERE closed_at IS NULL AND agent_session_id IS NULL AND instance_id <> $1 AND {})";
 constexpr std::string_view kDropUnanswered =
     "DELETE FROM sessions WHERE closed_at IS NULL AND agent_session_id IS NULL "
@@ -51,8 +54,13 @@ Result<bool> delete_step(SqlDriver& driver, const SessionId& id, const AuditEven
   const auto blocks = remove_oldest_blocks(driver, id, blocks_max);
   if (!blocks) return std::unexpected(blocks.error());
   if (*blocks >= blocks_max) return false;
+  const auto parts = remove_lone_parts(driver, id);
+  if (!parts) return std::unexpected(parts.error());
+  if (*parts >= kLonePartsMax) return false;
   const auto turns = driver.execute(kDeleteTurns, {id.str()});
   if (!turns) return std::unexpected(turns.error());
+  const auto left = driver.execute(kDeleteParts, {id.str()});
+  if (!left) return std::unexpected(left.error());
   const auto row = driver.execute(kDeleteClosed, {id.str()});
   if (!row) return std::unexpected(row.error());
   if (row->rows.empty()) return true;
@@ -63,12 +71,16 @@ Result<bool> delete_step(SqlDriver& driver, const SessionId& id, const AuditEven
 
 Result<std::int64_t> adopt_all(SqlDriver& driver, const InstanceId& instance_id) {
   static const std::string kEnded = owner_has_ended("sessions");
-  static const std::string kEmpty = fmt::format(kDropUnansweredJournal, kEnded);
+  static const std::string kEmpty = fmt::format(kDropUnansweredJournal, "journal", kEnded);
+  static const std::string kEmptyParts =
+      fmt::format(kDropUnansweredJournal, "journal_parts", kEnded);
   static const std::string kDrop = fmt::format(kDropUnanswered, kEnded);
   static const std::string kAdopt = fmt::format(kAdoptOpen, kEnded);
   static const std::string kForget = fmt::format(kForgetProcesses, kEnded);
-  const auto emptied = driver.execute(kEmpty, {instance_id.str()});
-  if (!emptied) return std::unexpected(emptied.error());
+  for (const std::string& statement : {kEmpty, kEmptyParts}) {
+    const auto emptied = driver.execute(statement, {instance_id.str()});
+    if (!emptied) return std::unexpected(emptied.error());
+  }
   const auto dropped = driver.execute(kDrop, {instance_id.str()});
   if (!dropped) return std::unexpected(dropped.error());
   for (const std::string& statement : {kAdopt, kForget}) {

@@ -31,6 +31,7 @@ constexpr std::string_view kForgetProcess =
     "UPDATE sessions SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
     "WHERE session_id = $1 AND {}";
 constexpr std::string_view kDropJournal = "DELETE FROM journal WHERE session_id = $1";
+constexpr std::string_view kDropParts = "DELETE FROM journal_parts WHERE session_id = $1";
 constexpr std::string_view kDropTurns = "DELETE FROM turns WHERE session_id = $1";
 constexpr std::string_view kDropSession =
     "DELETE FROM sessions WHERE session_id = $1 RETURNING app_name";
@@ -120,7 +121,7 @@ Result<bool> update_closed(SqlDriver& driver, const SessionId& id, CloseReason r
 // The audit's line comes once, with the row: the call may be repeated.
 Result<void> delete_session(SqlDriver& driver, const SessionId& id,
                             const std::optional<AuditEvent>& why) {
-  for (const std::string_view statement : {kDropJournal, kDropTurns}) {
+  for (const std::string_view statement : {kDropJournal, kDropParts, kDropTurns}) {
     auto dropped = driver.execute(statement, {id.str()});
     if (!dropped) return std::unexpected(std::move(dropped.error()));
   }
