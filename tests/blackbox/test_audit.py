@@ -206,11 +206,20 @@ def test_a_row_shows_all_that_was_kept(gateway):
 def test_odd_rows_of_another_program_break_no_page(gateway):
     odd = [{"prompt_bytes": "many"}, {"ended_at": "yesterday"}, {"cost_usd": "dear"},
            {"exit_code": 10**15}, {"input_tokens": b"\xff\xfe"}, {"app_name": "\x01\"\\"},
-           {"outcome": b"\xff"}, {"model": None}, {"state": "odd"}]
+           {"outcome": b"\xff"}, {"model": None}]
     insert_runs(gateway, [{"run_id": f"r{i}", "app_name": "a", "started_at": LONG_AGO + i,
                            "ended_at": LONG_AGO + i, **row} for i, row in enumerate(odd)])
     found, _ = all_ids(gateway, limit=2)
     assert found == [f"r{i}" for i in reversed(range(len(odd)))]
+
+
+def test_a_run_with_a_state_that_no_run_ends_with_is_left_out(gateway):
+    states = ["succeeded", "odd", "failed", "running", "cancelled"]
+    insert_runs(gateway, [{"run_id": f"r{i}", "app_name": "a", "started_at": LONG_AGO + i,
+                           "ended_at": LONG_AGO + i, "state": state}
+                          for i, state in enumerate(states)])
+    found, _ = all_ids(gateway, limit=2)
+    assert found == ["r4", "r2", "r0"]
 
 
 @pytest.mark.parametrize("name", LISTS)
