@@ -167,7 +167,7 @@ def test_a_chunked_body_is_counted_as_it_grows(new_gateway):
 
 # Answers and streams
 
-def test_answers_that_nobody_reads_have_a_bound(new_forge):
+def test_answers_that_are_not_read_have_a_bound(new_forge):
     gateway = new_forge(memory_budget_bytes=32 * MIB, memory_budget_bytes_per_app=8 * MIB)
     session = Talker(gateway).session()
     session.ask({"flood": 16, "piece_bytes": 200_000}, {"text": "end"})  # 3 MB

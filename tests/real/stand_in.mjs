@@ -83,7 +83,7 @@ export function serve(answer) {
     fs.writeFileSync(file + '.tmp', String(server.address().port));
     fs.renameSync(file + '.tmp', file);
   });
-  // Whoever wants to speak another protocol gets an ordinary answer.
+  // A client that wants to speak another protocol gets an ordinary answer.
   server.on('upgrade', (req, socket) => socket.end('HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\n\r\n'));
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(0));
 }
