@@ -64,10 +64,21 @@ Secret RandomIds::token(std::string_view prefix) {
   return Secret(std::move(text));
 }
 
+Secret RandomIds::key(std::string_view prefix) {
+  std::string bytes(32, '\0');
+  fill_random(bytes.data(), bytes.size());
+  const Secret wiped(std::move(bytes));
+  return Secret(std::string(prefix) + to_base64(wiped.reveal()));
+}
+
 std::string CountingIds::uuid() { return fmt::format("00000000-0000-7000-8000-{:012x}", next_++); }
 
 Secret CountingIds::token(std::string_view prefix) {
   return Secret(fmt::format("{}{:043}", prefix, next_++));
+}
+
+Secret CountingIds::key(std::string_view prefix) {
+  return Secret(std::string(prefix) + to_base64(fmt::format("{:032}", next_++)));
 }
 
 }  // namespace clawdforge

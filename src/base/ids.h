@@ -17,6 +17,8 @@ class IdSource {
   virtual std::string uuid() = 0;
   // `prefix` and 32 random bytes in URL-safe base64 without padding.
   virtual Secret token(std::string_view prefix) = 0;
+  // `prefix` and 32 random bytes in plain base64.
+  virtual Secret key(std::string_view prefix) = 0;
 };
 
 // Io thread only.
@@ -25,6 +27,7 @@ class RandomIds final : public IdSource {
   explicit RandomIds(const Clock& clock) : clock_(clock) {}
   std::string uuid() override;
   Secret token(std::string_view prefix) override;
+  Secret key(std::string_view prefix) override;
 
  private:
   const Clock& clock_;
@@ -37,6 +40,7 @@ class CountingIds final : public IdSource {
  public:
   std::string uuid() override;
   Secret token(std::string_view prefix) override;
+  Secret key(std::string_view prefix) override;
 
  private:
   std::uint64_t next_ = 1;

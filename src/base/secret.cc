@@ -5,6 +5,8 @@
 #include "base/secret.h"
 
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/sha.h>
 
 #include <cstdlib>
@@ -36,6 +38,40 @@ Digest sha256(std::string_view text) {
   SHA256_Update(&context, text.data(), text.size());
   SHA256_Final(digest.data(), &context);
   return digest;
+}
+
+Digest hmac_sha256(std::string_view key, std::string_view text) {
+  Digest digest;
+  unsigned int size = digest.size();
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
+  // It fails only where memory has run out, and a signature must not be made up.
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), bytes, text.size(),
+           digest.data(), &size) == nullptr) {
+    std::abort();
+  }
+  return digest;
+}
+
+std::string to_base64(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // EVP writes a zero after it
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                   reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
+std::optional<std::string> from_base64(std::string_view text) {
+  std::string bytes(text.size() / 4 * 3, '\0');
+  if (text.size() % 4 != 0) return std::nullopt;
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                   reinterpret_cast<const unsigned char*>(text.data()),
+                                   static_cast<int>(text.size()));
+  if (size < 0) return std::nullopt;
+  // EVP counts the padding as bytes.
+  const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  bytes.resize(static_cast<std::size_t>(size) - padding);
+  return bytes;
 }
 
 std::string to_hex(const Digest& digest) {

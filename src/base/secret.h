@@ -5,6 +5,7 @@
 
 #include <array>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,7 +37,14 @@ using Digest = std::array<unsigned char, 32>;
 
 Digest sha256(std::string_view text);
 
+// Signs `text` so that only a holder of `key` can have done it.
+Digest hmac_sha256(std::string_view key, std::string_view text);
+
 std::string to_hex(const Digest& digest);
+
+// Plain base64, with padding; and back. None: it is not base64.
+std::string to_base64(std::string_view bytes);
+std::optional<std::string> from_base64(std::string_view text);
 
 // Takes the same time wherever the two differ.
 bool equal_in_constant_time(const Digest& a, const Digest& b);

@@ -38,6 +38,22 @@ TEST(Secret, TakesAVariableOutOfTheEnvironmentAndWipesIt) {
   }
 }
 
+TEST(Hmac, GivesTheKnownDigest) {
+  EXPECT_EQ(to_hex(hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
+TEST(Base64, GoesBothWays) {
+  for (const std::string& text : {std::string(), std::string("f"), std::string("fo"),
+                                  std::string("foo"), std::string("\0\xff\x80z", 4)}) {
+    EXPECT_EQ(from_base64(to_base64(text)), text);
+  }
+  EXPECT_EQ(to_base64("fo"), "Zm8=");
+  for (const char* text : {"Z", "Zm8", "Zm8=Zm8=x", "Zm8?", "Z m8"}) {
+    EXPECT_EQ(from_base64(text), std::nullopt) << text;
+  }
+}
+
 TEST(Sha256, GivesTheKnownDigest) {
   EXPECT_EQ(to_hex(sha256("abc")),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

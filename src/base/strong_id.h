@@ -36,6 +36,7 @@ class StrongId {
 using AppName = StrongId<struct AppNoun>;
 using RunId = StrongId<struct RunNoun>;
 using SessionId = StrongId<struct SessionNoun>;
+using DeliveryId = StrongId<struct DeliveryNoun>;
 // Of one life of the gateway's process.
 using InstanceId = StrongId<struct InstanceNoun>;
 

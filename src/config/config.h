@@ -112,6 +112,10 @@ struct Config {
   std::chrono::seconds journal_max_age{};
   std::int64_t journal_bytes_max_per_session = 0;
   std::optional<std::chrono::seconds> audit_max_age;
+  std::chrono::seconds webhook_timeout{};
+  std::chrono::seconds webhook_pause_max{};
+  std::chrono::seconds webhook_give_up{};
+  std::chrono::seconds delivery_ttl{};
   std::int64_t reader_buffer_bytes = 0;
   LogLevel log_level = LogLevel::info;
   LogFormat log_format = LogFormat::json;

@@ -214,7 +214,8 @@ class AgentReader {
     std::vector<std::string> keys = {"protocol",        "command",          "env",        "set_env",
                                      "permission_mode", "permission_modes", "auth_method"};
     for (const PolicyField& field : policy_fields()) {
-      if (field.name != "agents") keys.emplace_back(field.name);
+      // Neither can be said of one agent.
+      if (field.name != "agents" && field.name != "webhook_urls") keys.emplace_back(field.name);
     }
     return keys;
   }

@@ -11,6 +11,7 @@
 #include "agent/core/agent_environment.h"
 #include "agent/core/program_path.h"
 #include "api/admin/audit_routes.h"
+#include "api/admin/delivery_routes.h"
 #include "api/admin/sweep_routes.h"
 #include "api/admin/token_routes.h"
 #include "api/admin/whoami_routes.h"
@@ -35,7 +36,6 @@
 namespace clawdforge {
 namespace {
 
-constexpr std::chrono::seconds kLagInterval{1};
 constexpr std::chrono::milliseconds kDrainLook{10};
 constexpr std::chrono::seconds kFirstLookMax{1};
 constexpr std::int64_t kSharedFrom = 8;  // connections or sessions: of fewer, one app may have all
@@ -82,15 +82,17 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
       acpx_records_(home_of(deps_.environment), deps_.disk),
       uploads_(deps_.ledger.uploads, upload_files_, deps_.clock, deps_.ids, instance_id_,
                deps_.config.upload_bytes_max_per_app),
+      webhooks_(webhooks_dependencies(), webhook_options(deps_.config)),
       catalog_(specs()),
       starter_(
           {catalog_, deps_.spawner, deps_.clock, deps_.metrics, deps_.log, &compute_, &memory_},
           starter_options()),
       runs_(runs_dependencies()),
-      sessions_({deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_,
-                 policies_, catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock,
-                 deps_.ids, deps_.log, deps_.metrics, &memory_},
-                sessions_options()),
+      sessions_(
+          {deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_, policies_,
+           catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock, deps_.ids,
+           deps_.log, deps_.metrics, &memory_, [this](const AppName& app) { webhooks_.wake(app); }},
+          sessions_options()),
       removals_({deps_.ledger.apps, sessions_, deps_.clock, deps_.log}),
       sweeper_({.executor = deps_.io.get_executor(),
                 .uploads = deps_.ledger.uploads,
@@ -143,6 +145,7 @@ void Gateway::connect() {
   sweeper_.add([this](SweepReport*) {
     return sweep_usage(&deps_.ledger.usage, &deps_.ledger.budgets, &deps_.clock);
   });
+  sweeper_.add([this](SweepReport*) { return webhooks_.sweep(); });
   sweeper_.add([this](SweepReport*) { return uploads_.count_stored(); });
   sweeper_.add([this](SweepReport*) { return sessions_.count_stored(); });
 }
@@ -246,6 +249,7 @@ Endpoints Gateway::endpoints() {
                     static_cast<int>(::geteuid())},
                    policies_);
   add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
+  add_delivery_routes(all, deps_.ledger.deliveries, webhooks_);
   add_sweep_routes(all, sweeper_);
   add_usage_routes(all, deps_.ledger.usage, deps_.clock);
   return all;
@@ -299,6 +303,15 @@ Sessions::Options Gateway::sessions_options() const {
           .journal_bytes_max_per_app = config.journal_bytes_max_per_app};
 }
 
+Webhooks::Dependencies Gateway::webhooks_dependencies() {
+  return {.executor = deps_.io.get_executor(),
+          .rows = deps_.ledger.deliveries,
+          .clock = deps_.clock,
+          .log = deps_.log,
+          .metrics = deps_.metrics,
+          .load_trust = [this] { return deps_.disk.call(Lane(), load_system_trust); }};
+}
+
 ProgramProbe Gateway::probe_of(const std::string& program) {
   return ProgramProbe(deps_.io.get_executor(), deps_.spawner, program,
                       plain_environment(deps_.environment, {}), deps_.data_dir.path());
@@ -321,6 +334,7 @@ Async<void> Gateway::run() {
   signals_.cancel();
   co_await server_.stop();
   co_await end_work();
+  co_await webhooks_.stop();
   co_await deps_.spawner.stop();
   is_over_ = true;
   alive_timer_.cancel();
@@ -349,6 +363,7 @@ Async<void> Gateway::start() {
   if (!recovered) co_return recovered;
   auto counted = co_await uploads_.count_stored();
   if (counted) counted = co_await sessions_.count_stored();
+  if (counted) counted = co_await webhooks_.begin();
   if (!counted) co_return counted;
   co_await await_first_look();
 
@@ -369,6 +384,7 @@ Async<void> Gateway::start() {
   tasks_.spawn(watch_.run());
   tasks_.spawn(measure_loop_lag());
   tasks_.spawn(sweeper_.run());
+  tasks_.spawn(webhooks_.run());
   tasks_.spawn(keep_telling());
   server_.start();
 
@@ -540,57 +556,6 @@ Async<void> Gateway::tidy_disk() {
   trash_.remove_again();
   upload_files_.remove_again();
   co_return Result<void>{};
-}
-
-// Called when metrics are asked for, so that the queues need not keep a gauge up to date.
-void Gateway::show_depths() {
-  const auto show = [this](const char* name, const char* help, std::size_t depth) {
-    deps_.metrics.gauge(name, help).set(static_cast<std::int64_t>(depth));
-  };
-  const SessionLoad load = sessions_.load();
-  show("clawdforge_disk_queue_jobs", "Jobs of the disk that wait or are being done.",
-       deps_.disk.waiting());
-  show("clawdforge_runs_unsettled", "Ended runs whose rows do not say so yet.", runs_.unsettled());
-  show("clawdforge_turns_waiting", "Turns that wait for another one.", load.turns_waiting);
-  show("clawdforge_permissions_open", "Questions that wait for an answer.", load.questions_open);
-  show("clawdforge_answer_bytes", "Gathered for the answers of turns.", load.answer_bytes);
-  show("clawdforge_journal_waiting_bytes", "Events on their way to the ledger.",
-       load.journal_bytes);
-  show("clawdforge_event_readers", "Streams of events.", load.readers);
-  show("clawdforge_feed_bytes", "Events kept in memory for readers.", load.feed_bytes);
-  show("clawdforge_journal_kept_bytes", "Kept of sessions in the ledger.", load.kept_bytes);
-  show("clawdforge_sessions_undropped", "Sessions that were not made and still have a row.",
-       load.undropped);
-  show("clawdforge_log_waiting_bytes", "Log lines that wait to be written.",
-       deps_.log.waiting_bytes());
-  show("clawdforge_upload_bytes", "Uploads that are stored or under way.",
-       static_cast<std::size_t>(uploads_.bytes()));
-  show("clawdforge_removals_waiting", "Directories and files that could not be removed yet.",
-       run_dirs_.unremoved() + session_dirs_.unremoved() + upload_files_.unremoved() +
-           trash_.unremoved());
-  show("clawdforge_compute_waiting", "Large texts that wait to be read.", compute_.waiting());
-  show("clawdforge_http_requests_busy", "Requests that are being read, handled or answered.",
-       server_.busy());
-}
-
-Task<void> Gateway::measure_loop_lag() {
-  Histogram& lag = deps_.metrics.durations("clawdforge_io_loop_lag_seconds",
-                                           "How late a timer of the io thread fires.");
-  Gauge& dropped =
-      deps_.metrics.gauge("clawdforge_log_lines_dropped", "Log lines given up: stderr was slow.");
-  Gauge& open = deps_.metrics.gauge("clawdforge_open_sessions", "Sessions open in the ledger.");
-  while (!is_ending_) {
-    lag_timer_.expires_after(kLagInterval);
-    const auto due = lag_timer_.expiry();
-    co_await lag_timer_.async_wait(kAwait);
-    if (is_ending_) co_return;
-    const std::chrono::duration<double> late = std::chrono::steady_clock::now() - due;
-    lag.observe(late.count());
-    deps_.ledger.answer_stalled_calls();
-    deps_.disk.answer_stalled_calls();
-    dropped.set(deps_.log.lines_dropped());
-    open.set(watch_.open_sessions());
-  }
 }
 
 }  // namespace clawdforge

@@ -27,6 +27,7 @@
 #include "daemon/agent_outlook.h"
 #include "daemon/policy_setup.h"
 #include "daemon/service_notice.h"
+#include "hooks/webhooks.h"
 #include "http/server/server.h"
 #include "ledger/ledger.h"
 #include "process/tree/spawner.h"
@@ -107,6 +108,7 @@ class Gateway {
   ProcessStarter::Options starter_options() const;
   std::optional<std::string> find_on_path(const std::string& program) const;
   Sessions::Options sessions_options() const;
+  Webhooks::Dependencies webhooks_dependencies();
   Task<void> end_work();
   ProgramProbe probe_of(const std::string& program);
 
@@ -137,6 +139,7 @@ class Gateway {
   Trash trash_{deps_.data_dir.path(), deps_.disk, deps_.log};
   AcpxRecords acpx_records_;
   Uploads uploads_;
+  Webhooks webhooks_;
   const AgentCatalog catalog_;
   ProcessStarter starter_;
   Runs runs_;

@@ -50,4 +50,14 @@ Budgets::Options budget_options(const Config& config) {
                            .agent_ms = config.estimate_agent_seconds_min * 1'000}};
 }
 
+Webhooks::Options webhook_options(const Config& config) {
+  using std::chrono::seconds;
+  std::vector<seconds> pauses = {seconds(5), seconds(30), seconds(120), seconds(600),
+                                 seconds(3'600)};
+  for (seconds& pause : pauses) pause = std::min(pause, config.webhook_pause_max);
+  return {.retries = {.pauses = std::move(pauses), .give_up_after = config.webhook_give_up},
+          .time_max = config.webhook_timeout,
+          .kept_for = config.delivery_ttl};
+}
+
 }  // namespace clawdforge

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "config/config.h"
+#include "hooks/webhooks.h"
 #include "quota/budgets/budgets.h"
 #include "quota/policies.h"
 
@@ -16,5 +17,8 @@ Policies policies_of(const Config& config, const std::map<std::string, std::stri
 
 // The budgets of all apps together, and the least that an ask reserves.
 Budgets::Options budget_options(const Config& config);
+
+// How long webhooks are tried, and how often.
+Webhooks::Options webhook_options(const Config& config);
 
 }  // namespace clawdforge

@@ -21,7 +21,8 @@ Ledger::Ledger(std::unique_ptr<SqlDriver> driver, InstanceId self, IoExecutor ex
       uploads(worker),
       instances(worker, instance_id),
       usage(worker),
-      budgets(worker, instance_id) {}
+      budgets(worker, instance_id),
+      deliveries(worker) {}
 
 Async<std::int64_t> Ledger::foreign_change_mark() {
   return worker.call<std::int64_t>(Lane(), Access::read,

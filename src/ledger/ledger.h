@@ -22,6 +22,7 @@
 #include <string>
 
 #include "ledger/core/ledger_worker.h"
+#include "ledger/hooks/delivery_rows.h"
 #include "ledger/rows/app_rows.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
@@ -63,6 +64,7 @@ struct Ledger {
   InstanceRows instances;
   UsageRows usage;
   BudgetRows budgets;
+  DeliveryRows deliveries;
 };
 
 }  // namespace clawdforge

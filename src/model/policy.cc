@@ -18,6 +18,16 @@ std::unexpected<Failure> mcp_not_allowed(std::string sentence) {
   return fail(Errc::forbidden, "mcp_not_allowed", std::move(sentence));
 }
 
+std::unexpected<Failure> webhook_not_allowed(std::string sentence) {
+  return fail(Errc::invalid, "webhook_not_allowed", std::move(sentence));
+}
+
+bool is_listed(const std::optional<std::vector<WebAddress>>& prefixes, const WebAddress& address) {
+  return prefixes && std::ranges::any_of(*prefixes, [&](const WebAddress& prefix) {
+           return is_within(address, prefix);
+         });
+}
+
 }  // namespace
 
 std::string_view name_of(McpAccess access) { return name_among(kMcpNames, access); }
@@ -32,6 +42,7 @@ Policy effective_policy(const Policy& gateway, const Policy& agent, const Policy
   const bool is_mcp_given = policy.mcp.has_value();
   narrow(policy, agent);
   if (!is_mcp_given) policy.mcp.reset();
+  if (!token.webhook_urls) policy.webhook_urls.reset();
   return policy;
 }
 
@@ -103,11 +114,7 @@ Result<void> check_mcp_url(const Policy& policy, std::string_view url) {
         fmt::format("The address of an MCP server is not one that can be checked: {}.",
                     address.error().message));
   }
-  const bool is_listed =
-      policy.mcp_urls && std::ranges::any_of(*policy.mcp_urls, [&](const auto& at) {
-        return is_within(*address, at);
-      });
-  if (is_listed) return {};
+  if (is_listed(policy.mcp_urls, *address)) return {};
   return mcp_not_allowed("This app may not use an MCP server at this address.");
 }
 
@@ -116,6 +123,22 @@ Result<void> check_mcp_command(const Policy& policy) {
   return mcp_not_allowed(
       "This app may not bring the command line of an MCP server; the owner has to allow it with "
       "mcp \"any\".");
+}
+
+Result<void> check_webhook(const Policy& policy, std::string_view url) {
+  if (!policy.webhook_urls) {
+    return webhook_not_allowed(
+        "This app may not use webhooks; the owner has to name where it may be called in "
+        "webhook_urls of its token.");
+  }
+  const auto address = WebAddress::parse(url);
+  if (!address) {
+    return webhook_not_allowed(
+        fmt::format("The webhook's address cannot be used: {}.", address.error().message));
+  }
+  if (is_listed(policy.webhook_urls, *address)) return {};
+  return webhook_not_allowed(
+      "The webhook is not within webhook_urls of this app's token; whoami shows them.");
 }
 
 }  // namespace clawdforge

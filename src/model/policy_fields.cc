@@ -86,8 +86,9 @@ std::string set_mcp(Policy& policy, const json::value& value) {
   return set_choice<&Policy::mcp>(policy, value, mcp_access_from, "none, named, http or any");
 }
 
-std::string set_mcp_urls(Policy& policy, const json::value& value) {
-  policy.mcp_urls = std::nullopt;
+template <auto Member>
+std::string set_prefixes(Policy& policy, const json::value& value) {
+  policy.*Member = std::nullopt;
   if (value.is_null()) return {};
   std::vector<WebAddress> prefixes;
   std::string wrong = fmt::format(
@@ -101,7 +102,7 @@ std::string set_mcp_urls(Policy& policy, const json::value& value) {
     return true;
   });
   if (!is_list) return wrong;
-  policy.mcp_urls = std::move(prefixes);
+  policy.*Member = std::move(prefixes);
   return {};
 }
 
@@ -120,10 +121,12 @@ json::value show_choice(const Policy& policy) {
   return json::string(name.data(), name.size());
 }
 
-json::value show_mcp_urls(const Policy& policy) {
-  if (!policy.mcp_urls) return nullptr;
+template <auto Member>
+json::value show_prefixes(const Policy& policy) {
+  const auto& prefixes = policy.*Member;
+  if (!prefixes) return nullptr;
   json::array list;
-  for (const WebAddress& prefix : *policy.mcp_urls) list.emplace_back(prefix.text());
+  for (const WebAddress& prefix : *prefixes) list.emplace_back(prefix.text());
   return list;
 }
 
@@ -170,8 +173,9 @@ void narrow_models(Policy& policy, const Policy& by) {
               [](std::string_view a, std::string_view b) { return matches_model(b, a); });
 }
 
-void narrow_mcp_urls(Policy& policy, const Policy& by) {
-  narrow_list(policy.mcp_urls, by.mcp_urls,
+template <auto Member>
+void narrow_prefixes(Policy& policy, const Policy& by) {
+  narrow_list(policy.*Member, by.*Member,
               [](const WebAddress& a, const WebAddress& b) { return is_within(b, a); });
 }
 
@@ -181,7 +185,10 @@ constexpr PolicyField kPolicyFields[] = {
     {"permission_mode_max", set_mode_max, show_choice<&Policy::permission_mode_max>,
      narrow_choice<&Policy::permission_mode_max>},
     {"mcp", set_mcp, show_choice<&Policy::mcp>, narrow_choice<&Policy::mcp>},
-    {"mcp_urls", set_mcp_urls, show_mcp_urls, narrow_mcp_urls},
+    {"mcp_urls", set_prefixes<&Policy::mcp_urls>, show_prefixes<&Policy::mcp_urls>,
+     narrow_prefixes<&Policy::mcp_urls>},
+    {"webhook_urls", set_prefixes<&Policy::webhook_urls>, show_prefixes<&Policy::webhook_urls>,
+     narrow_prefixes<&Policy::webhook_urls>},
 };
 
 }  // namespace

@@ -45,6 +45,10 @@ Policy any_policy() {
     policy.mcp_urls.emplace();
     for (const std::string& url : *urls) policy.mcp_urls->push_back(*WebAddress::parse(url));
   }
+  if (const auto urls = some_of(kPrefixes)) {
+    policy.webhook_urls.emplace();
+    for (const std::string& url : *urls) policy.webhook_urls->push_back(*WebAddress::parse(url));
+  }
   return policy;
 }
 
@@ -124,6 +128,7 @@ RC_GTEST_PROP(PolicyText, IsReadAsItWasWritten, ()) {
   tidy(policy.agents);
   tidy(policy.models);
   tidy(policy.mcp_urls);
+  tidy(policy.webhook_urls);
   const auto read = policy_from(policy_text(policy));
   RC_ASSERT(read.has_value());
   RC_ASSERT(*read == policy);
@@ -178,6 +183,78 @@ TEST(EffectivePolicy, OfAnAgentOnlyNarrows) {
   EXPECT_EQ(mcp_access(effective_policy({}, any, named)), McpAccess::named);
   EXPECT_EQ(mcp_access(effective_policy(named, {}, {})), McpAccess::named);
   EXPECT_EQ(mcp_access(effective_policy(any, named, any)), McpAccess::named);
+}
+
+Policy with_webhooks(const std::vector<std::string>& prefixes) {
+  Policy policy;
+  policy.webhook_urls.emplace();
+  for (const std::string& prefix : prefixes) {
+    policy.webhook_urls->push_back(*WebAddress::parse(prefix));
+  }
+  return policy;
+}
+
+TEST(CheckWebhook, AllowsWhatIsWithinAPrefix) {
+  const Policy policy = with_webhooks({"https://a.example/hooks", "http://127.0.0.1:8080/"});
+  for (const char* url :
+       {"https://a.example/hooks", "https://A.Example:443/hooks/", "HTTPS://a.example/hooks/x?y=1",
+        "https://a.example/hooks/a%20b", "http://127.0.0.1:8080/any"}) {
+    EXPECT_TRUE(check_webhook(policy, url)) << url;
+  }
+}
+
+TEST(CheckWebhook, RefusesAllElse) {
+  const Policy policy = with_webhooks({"https://a.example/hooks"});
+  for (const char* url : {"",
+                          "https://a.example",
+                          "https://a.example/",
+                          "https://a.example/hooks-2",
+                          "https://a.example/hooksx",
+                          "https://a.example/Hooks",
+                          "http://a.example/hooks",
+                          "https://a.example:8443/hooks",
+                          "https://a.example:80/hooks",
+                          "https://a.example./hooks",
+                          "https://a.example.evil.example/hooks",
+                          "https://evil.example/a.example/hooks",
+                          "https://a.example@evil.example/hooks",
+                          "https://user:pass@a.example/hooks",
+                          "https://evil.example#a.example/hooks",
+                          "https://evil.example?https://a.example/hooks",
+                          "https://a.example\\@evil.example/hooks",
+                          "https://a.example/hooks/../admin",
+                          "https://a.example/hooks/./x",
+                          "https://a.example/hooks/%2e%2e/admin",
+                          "https://a.example/hooks/%2E%2E%2Fadmin",
+                          "https://a.example/hooks%2f..%2fadmin",
+                          "https://a.example/hooks%5c..%5cadmin",
+                          "https://a.example/hooks/%252e%252e/",
+                          "https://a.example/hooks\r\nHost: evil.example",
+                          "https://a.example/hooks/%0d%0a",
+                          "https://a.example/hooks x",
+                          "https://a.example/hooks#fragment",
+                          "https:a.example/hooks",
+                          "//a.example/hooks",
+                          "/hooks",
+                          "file:///hooks",
+                          "https://[::ffff:1.2.3.4]/hooks",
+                          "https://\xc3\xa0.example/hooks"}) {
+    const auto checked = check_webhook(policy, url);
+    ASSERT_FALSE(checked) << url;
+    EXPECT_EQ(checked.error().code, "webhook_not_allowed") << url;
+    EXPECT_EQ(checked.error().kind, Errc::invalid) << url;
+  }
+}
+
+TEST(CheckWebhook, WithoutAPrefixThereAreNone) {
+  EXPECT_FALSE(check_webhook({}, "https://a.example/"));
+  const Policy all = with_webhooks({"https://a.example/"});
+  EXPECT_FALSE(check_webhook(effective_policy(all, {}, {}), "https://a.example/"))
+      << "the gateway's own list only narrows";
+  EXPECT_FALSE(check_webhook(effective_policy(with_webhooks({"https://b.example/"}), {}, all),
+                             "https://a.example/"));
+  EXPECT_TRUE(check_webhook(effective_policy(all, {}, with_webhooks({"https://a.example/x"})),
+                            "https://a.example/x/y"));
 }
 
 TEST(PermittedMode, LowersADefaultAndRefusesAWish) {

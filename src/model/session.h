@@ -35,6 +35,10 @@ struct Session {
   std::string effort;
   std::string mcp_servers;  // JSON text of an array
   PermissionMode permission_mode = PermissionMode::approve_reads;
+
+  // Where its app is told of questions; empty: nowhere. Written when the session is made; from then
+  // on the ledger alone knows it.
+  std::string webhook;
 };
 
 // Why the gateway closed a session.

@@ -22,6 +22,7 @@ inline constexpr std::string_view kTokenMint = "token_mint";
 inline constexpr std::string_view kTokenChange = "token_change";
 inline constexpr std::string_view kTokenRotate = "token_rotate";
 inline constexpr std::string_view kTokenRevoke = "token_revoke";
+inline constexpr std::string_view kWebhookSecret = "webhook_secret";  // made, or replaced
 
 // `event` is one of those above. The meta is {"by":"admin_token","address":"10.0.0.7"}, or
 // {"by":"admin_socket"}; `members`, JSON text such as "\"fields\":[\"max_runs\"]", follows them.

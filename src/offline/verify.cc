@@ -121,12 +121,19 @@ constexpr std::array kRowChecks = {
              "OR NOT (size BETWEEN 0 AND 9223372036854775807) "
              "OR NOT (created_at BETWEEN 0 AND 253402300799) "
              "OR NOT (expires_at BETWEEN 0 AND 253402300799)"},
-    RowCheck{{"audit-row", "a line of the audit has an event or a time that is none"},
-             "SELECT CAST(event_id AS TEXT) AS id FROM session_events "
-             "WHERE event NOT IN ('create', 'create_failed', 'turn', 'close', 'sweep_close', "
-             "'hard_delete', "
-             "'cancel', 'permission', 'interrupted', 'token_mint', 'token_change', "
-             "'token_rotate', 'token_revoke') OR NOT (at BETWEEN 0 AND 253402300799)"},
+    RowCheck{
+        {"audit-row", "a line of the audit has an event or a time that is none"},
+        "SELECT CAST(event_id AS TEXT) AS id FROM session_events "
+        "WHERE event NOT IN ('create', 'create_failed', 'turn', 'close', 'sweep_close', "
+        "'hard_delete', "
+        "'cancel', 'permission', 'interrupted', 'token_mint', 'token_change', "
+        "'token_rotate', 'token_revoke', 'webhook_secret') OR NOT (at BETWEEN 0 AND 253402300799)"},
+    RowCheck{{"delivery-row", "a delivery has a state or a time that is none, or no body to send"},
+             "SELECT delivery_id AS id FROM deliveries "
+             "WHERE state NOT IN ('waiting', 'delivered', 'dead') "
+             "OR (state = 'waiting') <> (ended_at IS NULL) "
+             "OR (state = 'waiting' AND body IS NULL) "
+             "OR NOT (created_at BETWEEN 0 AND 253402300799)"},
     RowCheck{{"usage-rows", "the usage of an hour is less than that of its runs and turns"},
              kUsageDifference},
     RowCheck{{"journal-session", "events of a session that is not there"},

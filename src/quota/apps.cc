@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kAppsMax = 10'000;
 constexpr std::string_view kTokenPrefix = "cf_";
+constexpr std::string_view kWebhookSecretPrefix = "whsec_";
 
 }  // namespace
 
@@ -103,7 +104,13 @@ Async<MintedToken> Apps::mint(App app, AdminOrigin by) {
   minted.app.token_digest = sha256(minted.token.reveal());
   minted.app.created_at = clock_.now();
   minted.app.last_used_at = std::nullopt;
-  auto added = co_await rows_.add(minted.app, token_event(kTokenMint, by, minted.app.created_at));
+  Secret kept;
+  if (minted.app.policy.webhook_urls) {
+    minted.webhook_secret = ids_.key(kWebhookSecretPrefix);
+    kept = Secret(std::string(minted.webhook_secret.reveal()));
+  }
+  auto added = co_await rows_.add(minted.app, token_event(kTokenMint, by, minted.app.created_at),
+                                  std::move(kept));
   if (!added) co_return std::unexpected(added.error());
   Known known;
   known.app = std::make_shared<const App>(minted.app);
@@ -111,21 +118,34 @@ Async<MintedToken> Apps::mint(App app, AdminOrigin by) {
   co_return minted;
 }
 
-Async<App> Apps::change(AppName name, AppChange change, AdminOrigin by) {
+Async<ChangedToken> Apps::change(AppName name, AppChange change, AdminOrigin by) {
+  Secret secret = ids_.key(kWebhookSecretPrefix);
   auto changed =
-      co_await rows_.change(name, std::move(change), token_event(kTokenChange, by, clock_.now()));
+      co_await rows_.change(name, std::move(change), token_event(kTokenChange, by, clock_.now()),
+                            Secret(std::string(secret.reveal())));
   if (!changed) co_return std::unexpected(changed.error());
+  ChangedToken token{.app = std::move(changed->app), .webhook_secret = {}};
+  if (changed->has_new_secret) token.webhook_secret = std::move(secret);
   const auto known = find_by_name(name);
   if (known == by_digest_.end()) {
     // Another program has added the row, and memory has not seen it.
     const auto reloaded = co_await reload();
     if (!reloaded) co_return std::unexpected(reloaded.error());
-    co_return std::move(*changed);
+    co_return token;
   }
-  changed->token_digest = known->first;  // it may have been rotated since
-  changed->last_used_at = known->second.last_used_at;
-  known->second.app = std::make_shared<const App>(*changed);
-  co_return std::move(*changed);
+  token.app.token_digest = known->first;  // it may have been rotated since
+  token.app.last_used_at = known->second.last_used_at;
+  known->second.app = std::make_shared<const App>(token.app);
+  co_return token;
+}
+
+Async<Secret> Apps::rotate_webhook_secret(AppName name, AdminOrigin by) {
+  Secret secret = ids_.key(kWebhookSecretPrefix);
+  const auto replaced =
+      co_await rows_.replace_secret(std::move(name), Secret(std::string(secret.reveal())),
+                                    token_event(kWebhookSecret, by, clock_.now()));
+  if (!replaced) co_return std::unexpected(replaced.error());
+  co_return secret;
 }
 
 Async<MintedToken> Apps::rotate(AppName name, AdminOrigin by) {

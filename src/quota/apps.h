@@ -22,10 +22,16 @@
 
 namespace clawdforge {
 
-// The only moment at which a token can be seen.
+// The only moment at which a token can be seen, and the secret that signs its app's webhooks.
 struct MintedToken {
   App app;
   Secret token;
+  Secret webhook_secret;  // empty: none was made
+};
+
+struct ChangedToken {
+  App app;
+  Secret webhook_secret;  // likewise
 };
 
 // The answer to what is under way when its token goes. Errc::unauthorized "token_revoked".
@@ -55,7 +61,10 @@ class Apps {
   // Errc::conflict "name_taken" or "too_many_apps". The token works when this returns.
   Async<MintedToken> mint(App app, AdminOrigin by);
   // As AppRows::change(). It holds for each request that comes after it.
-  Async<App> change(AppName name, AppChange change, AdminOrigin by);
+  Async<ChangedToken> change(AppName name, AppChange change, AdminOrigin by);
+  // Another secret signs the app's webhooks from the next attempt on. Errc::not_found
+  // "token_not_found", Errc::conflict "no_webhooks".
+  Async<Secret> rotate_webhook_secret(AppName name, AdminOrigin by);
   // The old token stops at once; sessions are kept. Errc::not_found "token_not_found".
   Async<MintedToken> rotate(AppName name, AdminOrigin by);
   // Errc::not_found "token_not_found".

@@ -62,6 +62,10 @@ Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
   if (auto allowed = deps_.policies.check_mcp_servers(policy, request.mcp_servers); !allowed) {
     return std::unexpected(allowed.error());
   }
+  if (!request.webhook.empty()) {
+    auto allowed = check_webhook(policy, request.webhook);
+    if (!allowed) return std::unexpected(allowed.error());
+  }
   const auto mode = permitted_mode(policy, request.permission_mode,
                                    spec->permission_mode.value_or(options_.permission_mode));
   if (!mode) return std::unexpected(mode.error());
@@ -76,6 +80,7 @@ Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
   session.effort = std::move(request.effort);
   session.mcp_servers = std::move(request.mcp_servers);
   session.permission_mode = *mode;
+  session.webhook = std::move(request.webhook);
   if (!spec->modes.contains(*mode)) return mode_not_supported(*spec, *mode);
   return session;
 }

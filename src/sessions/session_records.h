@@ -20,6 +20,7 @@ struct SessionRequest {
   std::string effort;
   std::string mcp_servers;  // JSON text of an array
   std::optional<PermissionMode> permission_mode;
+  std::string webhook;  // where the app is told of questions
 };
 
 struct TurnStream {

@@ -33,7 +33,7 @@ def test_help_is_on_stdout_and_no_error(tmp_path, arguments):
     [], ["nonsense"], ["token"], ["token", "nonsense"], ["token", "mint"],
     ["token", "mint", "a", "b"], ["token", "mint", "a", "--colour", "red"],
     ["token", "mint", "a", "--max-runs"], ["token", "mint", "a", "--max-runs", "many"],
-    ["token", "rotate"], ["token", "revoke"], ["token", "show"], ["token", "set"],
+    ["token", "rotate"], ["token", "webhook-secret"], ["token", "revoke"], ["token", "show"], ["token", "set"],
     ["token", "set", "a"], ["token", "set", "a", "--reset", "colour"],
     ["token", "set", "a", "--max-runs", "many"], ["token", "list", "x"],
     ["token", "list", "--url", "nonsense"], ["token", "list", "--url", "ftp://127.0.0.1"],

@@ -1,8 +1,10 @@
 """After a restart: everything that was answered is there, exactly once."""
 import itertools
 import json
+import time
 
 import client
+from gateway import SECONDS_MAX
 from census import check_directories, check_rows
 from record import CLOSING, Session
 
@@ -33,6 +35,7 @@ class Check:
         self.tokens()
         self.uploads()
         self.memory()
+        self.webhooks()
 
     # How to ask
 
@@ -52,6 +55,25 @@ class Check:
 
     def apps_gone(self):
         return [app for worker in self.workers for app in worker.apps if app.is_gone]
+
+    # Webhooks
+
+    def webhooks(self):
+        """What a reader was told is committed, and so is its delivery: it comes, at least once."""
+        told = set()
+        for app in self.apps_there():
+            if not app.is_revoke_unsure:
+                told |= app.told
+        if not told:
+            return
+        receiver = self.workers[0].receiver
+        end = time.monotonic() + SECONDS_MAX
+        while (missing := told - receiver.questions()) and time.monotonic() < end:
+            time.sleep(0.02)
+        self.hold(not missing, f"questions were not told to their webhook: {missing}")
+        self.figures["deliveries checked"] += len(told)
+        for app in self.apps_there():
+            app.told.clear()
 
     # Runs
 

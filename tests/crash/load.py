@@ -29,8 +29,9 @@ class Worker:
     sessions_max = 5
     upload_secs = 3600
 
-    def __init__(self, number, name, agents=AGENTS):
+    def __init__(self, number, name, agents=AGENTS, receiver=None):
         self.agents = agents
+        self.receiver = receiver  # of webhooks; none: there are none
         self.number = number
         self.name = name
         self.apps = []
@@ -114,7 +115,10 @@ class Worker:
         self.minted += 1
         name = f"{self.name}-{self.number}-{self.minted}"
         self.lost_names.add(name)
-        answer = self.admin("POST /admin/tokens", {"name": name, "budgets": BUDGETS})
+        body = {"name": name, "budgets": BUDGETS}
+        if self.receiver:
+            body["webhook_urls"] = [self.receiver.url]
+        answer = self.admin("POST /admin/tokens", body)
         self.lost_names.discard(name)
         if not self.expect(answer, 200, f"mint {name}"):
             raise Lost("there is no app to go on with")
@@ -232,7 +236,10 @@ class Worker:
         if mode is None:
             mode = "approve_all" if agent == "acpx" else self.choice.choice(["ask", "approve_all"])
         app.lost_creates += 1
-        answer = self.call(app.token, "POST /sessions", {"agent": agent, "permission_mode": mode})
+        body = {"agent": agent, "permission_mode": mode}
+        if self.receiver and mode == "ask":
+            body |= {"webhook": self.receiver.url + "/asked", "webhook_events": ["permission"]}
+        answer = self.call(app.token, "POST /sessions", body)
         app.lost_creates -= 1
         if self.is_death(answer):
             return self.do_create(mode)
@@ -433,6 +440,8 @@ class Worker:
 
         def answer_it(event):
             if event[1] == "permission":
+                if self.receiver and event[2]["expires_at"] is not None:
+                    session.app.told.add(event[2]["id"])
                 self.answer_question(session, event[2]["id"])
         self.check_end(session, prompt,
                        self.read_stream(session, stream, index, None, answer_it))

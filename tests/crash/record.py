@@ -38,6 +38,7 @@ class App:
         self.lost_creates = 0  # sessions that may be there without our knowing their ids
         self.sessions = []
         self.uploads = []
+        self.told = set()  # questions that a reader was told, of sessions with a webhook
 
     def open_sessions(self):
         return [session for session in self.sessions if session.is_usable()]

@@ -13,6 +13,7 @@ import pytest
 
 from after import Check
 from census import check_file, kill_one_agent, kill_one_launcher, orphans, unowned
+from deliveries import Receiver
 from gateway import SANITIZED, SECONDS_MAX, Gateway, run_program, wait_until
 from load import AGENTS, Worker
 from record import Figures, Findings
@@ -28,7 +29,7 @@ START_SECONDS = (0.0, 0.12)  # a start takes longer than this, so that most kill
 OWNERLESS_SECONDS_MAX = 3.0
 SLOWNESS = 5 if SANITIZED else 1
 SETTINGS = {"max_live_sessions": 500, "max_agents": 12, "max_runs": 6, "kill_grace_ms": 300,
-            "cancel_grace_ms": 500, "log_level": "warn"}
+            "cancel_grace_ms": 500, "log_level": "warn", "webhook_max_pause_secs": 1}
 
 
 class Life:
@@ -41,7 +42,8 @@ class Life:
         options = session_options(place, more=agent_table("acpx", [], kind="acpx"),
                                   pid_namespace=namespace, **SETTINGS)
         self.gateway = Gateway(place / "gateway", **options)
-        self.workers = [Worker(number, "crash", (*AGENTS, "acpx"))
+        self.receiver = Receiver()
+        self.workers = [Worker(number, "crash", (*AGENTS, "acpx"), self.receiver)
                         for number in range(WORKERS)]
         self.findings = Findings()
         self.figures = Figures()
@@ -62,6 +64,7 @@ class Life:
                 self.gateway.kill()
             wait_until(lambda: not unowned(self.gateway), "all processes are gone")
             self.gateway.remove_sockets()
+            self.receiver.close()
 
     def one_round(self):
         choice = random.Random(f"{self.seed}/{self.round}")

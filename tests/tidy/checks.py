@@ -26,7 +26,7 @@ TESTS_MAY_INCLUDE = {
     "api/native": {"agent/core", "ledger", "sessions/live", "storage/disk", "storage/work"},
     "api/shapes": {"transcript"},
     "client": {"http/server"}, "ledger/core": {"ledger"}, "ledger/sqlite": {"ledger"},
-    "ledger/rows": {"ledger"}, "offline": {"ledger"}, "quota": {"ledger"}, "runs": {"ledger", "storage/disk"},
+    "hooks": {"ledger"}, "ledger/rows": {"ledger"}, "offline": {"ledger"}, "quota": {"ledger"}, "runs": {"ledger", "storage/disk"},
     "sessions": {"agent/core", "ledger", "quota"}, "sessions/journal": {"ledger"},
     "uploads": {"ledger", "storage/disk"}}
 COMPILED_ALONE = {"launcher"}  # rooms whose sources are not compiled together
@@ -474,6 +474,8 @@ CODES_UNSEEN = {
     # the command line's own
     "bad_url", "copy_failed", "file_exists", "file_unreadable", "file_unwritable",
     "ledger_damaged", "ledger_schema", "no_file", "stopped", "unreachable", "usage",
+    # the admin sees its sentence in a list
+    "webhook_failed",
     # the caller has gone, or hears of it by another code, or is cut
     "caller_gone", "file_changed", "invalid_cidr", "not_reading", "zero_byte"}
 # Where a code is written down: each has the code, or the choice between two, in its group.

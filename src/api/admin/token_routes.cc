@@ -42,13 +42,19 @@ Result<ParsedSettings> parse_settings(Request& request, bool has_name) {
   return parsed;
 }
 
-void append_app(std::string& out, const App& app) {
+// Shown once, when it is made.
+void append_secret(std::string& out, const Secret& secret) {
+  if (!secret.empty()) append_member(out, "webhook_secret", secret.reveal());
+}
+
+void append_app(std::string& out, const App& app, const Secret& secret = {}) {
   out += '{';
   append_member(out, "name", app.name.str());
   append_limits(out, app);
   append_policy(out, app.policy);
   append_member(out, "created_at", app.created_at);
   append_member(out, "last_used_at", app.last_used_at);
+  append_secret(out, secret);
   out += '}';
 }
 
@@ -57,6 +63,7 @@ Response token_response(const MintedToken& minted) {
   append_member(body, "name", minted.app.name.str());
   append_member(body, "token", minted.token.reveal());
   append_cidrs(body, minted.app.ip_cidrs);
+  append_secret(body, minted.webhook_secret);
   body += '}';
   return json_response(std::move(body));
 }
@@ -82,7 +89,7 @@ Task<Response> change(Apps* apps, Caller caller, Request* request) {
       co_await apps->change(AppName(request->params.front()), apply, std::move(caller.admin));
   if (!changed) co_return problem(changed.error(), request->id);
   std::string answer;
-  append_app(answer, *changed);
+  append_app(answer, changed->app, changed->webhook_secret);
   co_return json_response(std::move(answer));
 }
 
@@ -101,6 +108,17 @@ Task<Response> rotate(Apps* apps, Sessions* sessions, Caller caller, Request* re
   if (!minted) co_return problem(minted.error(), request->id);
   sessions->recheck_readers();  // those who read with the old token are cut off
   co_return token_response(*minted);
+}
+
+Task<Response> rotate_secret(Apps* apps, Caller caller, Request* request) {
+  AppName name(request->params.front());
+  const auto secret = co_await apps->rotate_webhook_secret(name, std::move(caller.admin));
+  if (!secret) co_return problem(secret.error(), request->id);
+  std::string body = "{";
+  append_member(body, "name", name.str());
+  append_secret(body, *secret);
+  body += '}';
+  co_return json_response(std::move(body));
 }
 
 // The ledger has closed the app's sessions together with its token; here what lives of
@@ -127,6 +145,10 @@ void add_token_routes(Endpoints& endpoints, Apps& apps, Sessions& sessions, AppR
   endpoints.push_back({"POST", "/admin/tokens/{name}/rotate", Permit::admin, Body::none,
                        [all, held = &sessions](Caller caller, Request* request) {
                          return rotate(all, held, std::move(caller), request);
+                       }});
+  endpoints.push_back({"POST", "/admin/tokens/{name}/webhook-secret", Permit::admin, Body::none,
+                       [all](Caller caller, Request* request) {
+                         return rotate_secret(all, std::move(caller), request);
                        }});
   endpoints.push_back({"DELETE", "/admin/tokens/{name}", Permit::admin, Body::none,
                        [all, ended = &removals](Caller caller, Request* request) {

@@ -19,6 +19,7 @@ constexpr std::size_t kMetaBytesMax = 16 * 1024;
 constexpr std::size_t kMcpServersBytesMax = 64 * 1024;
 constexpr std::size_t kSessionSystemBytesMax = 1024 * 1024;  // it is read again for every turn
 constexpr std::int64_t kSessionPageMax = 1'000;
+constexpr std::size_t kWebhookEventsMax = 8;  // names in one list
 
 bool is_identifier(std::string_view text) {
   return !text.empty() && text.size() <= kIdentifierBytesMax &&
@@ -93,6 +94,23 @@ std::string meta_of(Fields& fields, std::string_view body) {
   return meta;
 }
 
+// Which events there are for it has to be said, so that another kind can come later.
+std::string webhook_of(Fields& fields) {
+  std::string webhook = fields.text("webhook").value_or("");
+  const auto events = fields.texts("webhook_events", kWebhookEventsMax);
+  if (events &&
+      std::ranges::any_of(*events, [](const auto& name) { return name != "permission"; })) {
+    fields.wrong("webhook_events", "must be a list of: permission");
+  }
+  if (webhook.empty() && events && !events->empty()) {
+    fields.wrong("webhook", "is required with webhook_events");
+  }
+  if (!webhook.empty() && (!events || events->empty())) {
+    fields.wrong("webhook_events", "is required with webhook: [\"permission\"]");
+  }
+  return webhook;
+}
+
 EventFormat event_format_of(Fields& fields, EventFormat otherwise) {
   const auto name = fields.text("event_format");
   if (!name) return otherwise;
@@ -132,6 +150,7 @@ Result<SessionRequest> parse_session(std::string_view body, std::string* ignored
   session.effort = effort_of(fields);
   session.mcp_servers = mcp_servers_of(fields);
   session.permission_mode = permission_mode_of(fields);
+  session.webhook = webhook_of(fields);
   if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
   return session;
 }

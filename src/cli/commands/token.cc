@@ -22,6 +22,11 @@ std::string token_path(const Invocation& invocation) {
 Done print_token(const Invocation& invocation, const Asked<GatewayAnswer>& answer) {
   if (!answer) return std::unexpected(answer.error());
   print_answer(invocation.as_json() ? answer->raw.body : field_of(answer->body, "token"));
+  if (!invocation.as_json() && answer->body.contains("webhook_secret")) {
+    // Beside the token, which a script takes from the standard output.
+    fmt::print(stderr, "The secret that signs its webhooks, shown once: {}\n",
+               field_of(answer->body, "webhook_secret"));
+  }
   return 0;
 }
 
@@ -104,6 +109,14 @@ Done rotate(Invocation& invocation) {
                      ask(invocation, TokenKind::admin, "POST", token_path(invocation) + "/rotate"));
 }
 
+Done rotate_webhook_secret(Invocation& invocation) {
+  const auto answer =
+      ask(invocation, TokenKind::admin, "POST", token_path(invocation) + "/webhook-secret");
+  if (!answer) return std::unexpected(answer.error());
+  print_answer(invocation.as_json() ? answer->raw.body : field_of(answer->body, "webhook_secret"));
+  return 0;
+}
+
 Done revoke(Invocation& invocation) {
   const auto answer = ask(invocation, TokenKind::admin, "DELETE", token_path(invocation));
   if (!answer) return std::unexpected(answer.error());
@@ -150,6 +163,13 @@ std::vector<Command> token_commands() {
        .summary = "another token for an app; prints it, once",
        .run = rotate,
        .examples = {"export CLAWDFORGE_TOKEN=$(clawdforge token rotate my-app)"},
+       .offers = Offers::tokens},
+      {.name = "token webhook-secret",
+       .arguments = "NAME",
+       .group = kGroup,
+       .summary = "another secret that signs an app's webhooks; prints it, once",
+       .run = rotate_webhook_secret,
+       .examples = {"clawdforge token webhook-secret my-app"},
        .offers = Offers::tokens},
       {.name = "token revoke",
        .arguments = "NAME",

@@ -51,6 +51,8 @@ constexpr Setting kSettings[] = {
      "addresses below --mcp-url), any. Note: any lets it run commands on this machine"},
     {"--mcp-url", "mcp_urls", SettingKind::repeated, "URL",
      "an address below which its own MCP servers may be, for --mcp http; may be repeated"},
+    {"--webhook-url", "webhook_urls", SettingKind::repeated, "URL",
+     "an address below which its webhooks may be called; may be repeated"},
 };
 
 // A list may be given with commas, and in several options.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,14 @@ struct AuditPage {
   std::optional<std::string> next_cursor;
 };
 
+// An event for the session's webhook; nothing becomes of it if the session has none.
+struct SessionNews {
+  DeliveryId id;
+  std::string type;
+  std::shared_ptr<const std::string> body;
+  TimePoint at;
+};
+
 // Everything that happened in one session since the last write, committed together.
 struct SessionWrite {
   SessionId session_id;
@@ -76,6 +85,7 @@ struct SessionWrite {
   std::vector<JournalBlock> blocks;
   std::vector<TurnSettled> ends;
   std::vector<AuditEvent> audit;
+  std::vector<SessionNews> news;
   // The session's oldest blocks go until it has no more than this. None: not looked at.
   std::optional<std::int64_t> journal_bytes_max{};
 };

@@ -35,6 +35,12 @@ constexpr std::string_view kCloseSessions =
     "WHERE app_name = $1 AND closed_at IS NULL";
 constexpr std::string_view kExpireUploads =
     "UPDATE uploads SET expires_at = $2 WHERE app_name = $1 AND expires_at > $2";
+constexpr std::string_view kDropDeliveries = "DELETE FROM deliveries WHERE app_name = $1";
+// Only the first: a secret that its app knows must go on working.
+constexpr std::string_view kFirstSecret =
+    "UPDATE tokens SET webhook_secret = $2 WHERE name = $1 AND webhook_secret IS NULL";
+constexpr std::string_view kReplaceSecret =
+    "UPDATE tokens SET webhook_secret = $2 WHERE name = $1 AND webhook_secret IS NOT NULL";
 constexpr std::string_view kNoteUse =
     "UPDATE tokens SET last_used_at = $2 "
     "WHERE name = $1 AND (last_used_at IS NULL OR last_used_at < $2)";
@@ -67,11 +73,24 @@ Result<void> note_token(SqlDriver& driver, const AppName& app, const AppRows::Au
   return add_audit(driver, SessionId(), app, *audit);
 }
 
+// Whether the app has it now.
+Result<bool> take_first_secret(SqlDriver& driver, const App& app, const Secret& secret) {
+  if (!app.policy.webhook_urls || secret.empty()) return false;
+  const auto made = driver.execute(kFirstSecret, {app.name.str(), std::string(secret.reveal())});
+  if (!made) return std::unexpected(made.error());
+  return made->changed > 0;
+}
+
 // A row with the same digest is this one: an answer to its commit was lost.
-Result<void> insert_app(SqlDriver& driver, const App& app, const AppRows::Audit& audit) {
+Result<void> insert_app(SqlDriver& driver, const App& app, const AppRows::Audit& audit,
+                        const Secret& secret) {
   const auto added = driver.execute(kAddApp, row_of(app));
   if (!added) return std::unexpected(added.error());
-  if (added->changed > 0) return note_token(driver, app.name, audit);
+  if (added->changed > 0) {
+    const auto made = take_first_secret(driver, app, secret);
+    if (!made) return std::unexpected(made.error());
+    return note_token(driver, app.name, audit);
+  }
   const auto known = driver.execute(kDigestOfApp, {app.name.str()});
   if (!known) return std::unexpected(known.error());
   if (!known->rows.empty() && digest_in(known->rows[0].at(0)) == app.token_digest) return {};
@@ -79,8 +98,8 @@ Result<void> insert_app(SqlDriver& driver, const App& app, const AppRows::Audit&
 }
 
 // In one transaction: of two changes at the same time, none is lost.
-Result<App> change_app(SqlDriver& driver, const AppName& name, const AppChange& change,
-                       const AppRows::Audit& audit) {
+Result<ChangedApp> change_app(SqlDriver& driver, const AppName& name, const AppChange& change,
+                              const AppRows::Audit& audit, const Secret& secret) {
   const auto found = driver.execute(kSelectApp, {name.str()});
   if (!found) return std::unexpected(found.error());
   if (found->rows.empty()) return no_such_app();
@@ -96,18 +115,34 @@ Result<App> change_app(SqlDriver& driver, const AppName& name, const AppChange& 
       kChangeApp, {name.str(), row[kAppAtCidrs], row[kAppAtEventFormat], row[kAppAtSessionsMax],
                    row[kAppAtRunsMax], row[kAppAtPolicy], row[kAppAtLimits]});
   if (!changed) return std::unexpected(changed.error());
+  const auto made = take_first_secret(driver, *app, secret);
+  if (!made) return std::unexpected(made.error());
   const auto audited = note_token(driver, name, audit);
   if (!audited) return std::unexpected(audited.error());
-  return std::move(*app);
+  return ChangedApp{std::move(*app), *made};
 }
 
-// Its sessions and uploads.
+Result<void> replace_secret_of(SqlDriver& driver, const AppName& name, const Secret& secret,
+                               const AppRows::Audit& audit) {
+  const auto replaced = driver.execute(kReplaceSecret, {name.str(), std::string(secret.reveal())});
+  if (!replaced) return std::unexpected(replaced.error());
+  if (replaced->changed > 0) return note_token(driver, name, audit);
+  const auto known = driver.execute(kDigestOfApp, {name.str()});
+  if (!known) return std::unexpected(known.error());
+  if (known->rows.empty()) return no_such_app();
+  return fail(Errc::conflict, "no_webhooks",
+              "The token has no webhook_urls, so it has no secret; set them, and it gets one.");
+}
+
+// Its sessions, uploads and deliveries.
 Result<void> close_belongings(SqlDriver& driver, const AppName& name, std::int64_t at) {
   const auto noted = driver.execute(kNoteClosed, {name.str(), at});
   if (!noted) return std::unexpected(noted.error());
   const auto closed = driver.execute(kCloseSessions, {name.str(), at});
   if (!closed) return std::unexpected(closed.error());
-  return without_rows(driver.execute(kExpireUploads, {name.str(), at}));
+  const auto expired = driver.execute(kExpireUploads, {name.str(), at});
+  if (!expired) return std::unexpected(expired.error());
+  return without_rows(driver.execute(kDropDeliveries, {name.str()}));
 }
 
 Result<void> delete_app(SqlDriver& driver, const AppName& name, std::int64_t at,
@@ -126,11 +161,18 @@ Async<AppList> AppRows::list() const {
   return worker_.call<AppList>(Lane(), Access::read, select_apps);
 }
 
-Async<void> AppRows::add(App app, Audit audit) {
-  return worker_.call<void>(Lane(), Access::write,
-                            [app = std::move(app), audit = std::move(audit)](SqlDriver& driver) {
-                              return insert_app(driver, app, audit);
-                            });
+Async<void> AppRows::add(App app, Audit audit, Secret webhook_secret) {
+  return worker_.call<void>(
+      Lane(), Access::write,
+      [app = std::move(app), audit = std::move(audit), secret = std::move(webhook_secret)](
+          SqlDriver& driver) { return insert_app(driver, app, audit, secret); });
+}
+
+Async<void> AppRows::replace_secret(AppName name, Secret webhook_secret, Audit audit) {
+  return worker_.call<void>(
+      Lane(), Access::write,
+      [name = std::move(name), secret = std::move(webhook_secret), audit = std::move(audit)](
+          SqlDriver& driver) { return replace_secret_of(driver, name, secret, audit); });
 }
 
 Async<void> AppRows::rotate(AppName name, Digest token_digest, Audit audit) {
@@ -163,11 +205,14 @@ Async<void> AppRows::close_left(AppName name, TimePoint at) {
                             });
 }
 
-Async<App> AppRows::change(AppName name, AppChange change, Audit audit) {
-  return worker_.call<App>(
+Async<ChangedApp> AppRows::change(AppName name, AppChange change, Audit audit,
+                                  Secret webhook_secret) {
+  return worker_.call<ChangedApp>(
       Lane(), Access::write,
-      [name = std::move(name), change = std::move(change), audit = std::move(audit)](
-          SqlDriver& driver) { return change_app(driver, name, change, audit); });
+      [name = std::move(name), change = std::move(change), audit = std::move(audit),
+       secret = std::move(webhook_secret)](SqlDriver& driver) {
+        return change_app(driver, name, change, audit, secret);
+      });
 }
 
 Async<void> AppRows::note_use(std::vector<AppUse> uses) {

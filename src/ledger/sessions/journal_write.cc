@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
+#include "ledger/hooks/delivery_write.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
 #include "ledger/sessions/journal_parts.h"
@@ -233,12 +234,32 @@ Result<Progress> add_rows(SqlDriver& driver, const PreparedWrite& prepared) {
   return progress;
 }
 
+constexpr std::string_view kWebhookOf =
+    "SELECT webhook FROM sessions WHERE session_id = $1 AND webhook IS NOT NULL";
+
+Result<void> tell(SqlDriver& driver, const SessionWrite& write) {
+  if (write.news.empty()) return {};
+  const auto found = driver.execute(kWebhookOf, {write.session_id.str()});
+  if (!found) return std::unexpected(found.error());
+  if (found->rows.empty()) return {};
+  for (const SessionNews& news : write.news) {
+    auto added = add_delivery(driver, {.id = news.id,
+                                       .app = write.app,
+                                       .url = text_in(found->rows[0].at(0)).value_or(""),
+                                       .type = news.type,
+                                       .body = news.body,
+                                       .at = news.at});
+    if (!added) return added;
+  }
+  return {};
+}
+
 Result<void> add_lines(SqlDriver& driver, const SessionWrite& write) {
   for (const AuditEvent& event : write.audit) {
     auto audited = add_audit(driver, write.session_id, write.app, event);
     if (!audited) return audited;
   }
-  return {};
+  return tell(driver, write);
 }
 
 // Whether the session's row took the sums: its next events are these, and it is ours.

@@ -77,7 +77,8 @@ SqlRow row_of(const Session& session, const InstanceId& instance_id) {
           text_or_null(session.effort),
           text_or_null(session.mcp_servers),
           std::string(name_of(session.permission_mode)),
-          instance_id.str()};
+          instance_id.str(),
+          text_or_null(session.webhook)};
 }
 
 }  // namespace clawdforge

@@ -31,7 +31,7 @@ inline constexpr std::size_t kSessionColumnCreatedAt = 4;
 Session session_from(const SqlRow& row);
 
 // The parameters of the statement that adds one: session_id, app_name, agent, meta,
-// created_at, model, system, effort, mcp_servers, permission_mode, instance_id.
+// created_at, model, system, effort, mcp_servers, permission_mode, instance_id, webhook.
 SqlRow row_of(const Session& session, const InstanceId& instance_id);
 
 }  // namespace clawdforge

@@ -21,8 +21,9 @@ constexpr std::string_view kCountOpenOfApp =
     "SELECT COUNT(*) FROM sessions WHERE app_name = $2 AND closed_at IS NULL AND session_id <> $1";
 constexpr std::string_view kAddSession =
     "INSERT INTO sessions (session_id, app_name, agent, meta, created_at, model, system, effort, "
-    "mcp_servers, permission_mode, instance_id) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (session_id) DO NOTHING";
+    "mcp_servers, permission_mode, instance_id, webhook) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (session_id) DO "
+    "NOTHING";
 constexpr std::string_view kNoteAgent =
     "UPDATE sessions SET agent_session_id = $2, process_pid = $3, process_start = $4, "
     "process_boot_id = $5, instance_id = $6 WHERE session_id = $1 AND closed_at IS NULL AND {} "

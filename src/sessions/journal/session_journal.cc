@@ -27,7 +27,8 @@ void move_until(std::int64_t last, std::vector<T>& from, std::vector<std::int64_
 }  // namespace
 
 bool SessionJournal::Waiting::is_empty() const {
-  return write.starts.empty() && write.blocks.empty() && write.ends.empty() && write.audit.empty();
+  return write.starts.empty() && write.blocks.empty() && write.ends.empty() &&
+         write.audit.empty() && write.news.empty();
 }
 
 SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRows& rows,
@@ -98,6 +99,12 @@ void SessionJournal::note(AuditEvent event) {
   wake_writer(true);
 }
 
+void SessionJournal::tell(SessionNews news) {
+  waiting_.write.news.push_back(std::move(news));
+  waiting_.news_after.push_back(last_event_id_);
+  wake_writer(true);
+}
+
 void SessionJournal::settle_turn(TurnSettled settled) {
   waiting_.write.ends.push_back(std::move(settled));
   waiting_.ends_after.push_back(last_event_id_);
@@ -141,6 +148,7 @@ SessionJournal::Batch SessionJournal::take_batch() {
     const std::int64_t last = batch.write->blocks.back().last_event_id;
     move_until(last, waiting_.write.ends, waiting_.ends_after, batch.write->ends);
     move_until(last, waiting_.write.audit, waiting_.audit_after, batch.write->audit);
+    move_until(last, waiting_.write.news, waiting_.news_after, batch.write->news);
     // What is left came with the first block that is left, or after it.
     batch.mark = blocks.empty() ? given_ : waiting_.given_before.front();
   }
@@ -165,6 +173,7 @@ Task<void> SessionJournal::write() {
     writing_mark_ = batch.mark;
     const bool is_written = co_await write_batch(batch.write);
     writing_bytes_ = 0;
+    if (is_written && !batch.write->news.empty() && limits_.on_news) limits_.on_news();
     if (is_written && !batch.write->blocks.empty()) {
       if (limits_.on_kept) limits_.on_kept(static_cast<std::int64_t>(batch.bytes));
       feed_->publish(std::move(batch.write->blocks), memory_);

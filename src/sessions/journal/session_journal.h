@@ -50,6 +50,7 @@ struct JournalLimits {
   std::int64_t bytes_max = std::numeric_limits<std::int64_t>::max();
   ByteBudget* memory = nullptr;  // counts what waits to be written; null: without a limit
   std::function<void(std::int64_t)> on_kept = {};  // is told how many bytes the ledger took
+  std::function<void()> on_news = {};              // the ledger took news for a webhook
 };
 
 class SessionJournal {
@@ -66,6 +67,7 @@ class SessionJournal {
   void append(std::int64_t turn_index, EventKind kind, std::string json, ByteHold memory = {});
   void note(AuditEvent event);
   void settle_turn(TurnSettled settled);
+  void tell(SessionNews news);
 
   // Given to an event, whether it is committed or not.
   std::int64_t last_event_id() const { return last_event_id_; }
@@ -92,10 +94,11 @@ class SessionJournal {
  private:
   struct Waiting {
     SessionWrite write;
-    // For each end and each line of the audit the last event given before it: it is written
-    // with that event, or a crash in between would show one without the other.
+    // For each end, each line of the audit and each news the last event given before it: it is
+    // written with that event, or a crash in between would show one without the other.
     std::vector<std::int64_t> ends_after;
     std::vector<std::int64_t> audit_after;
+    std::vector<std::int64_t> news_after;
     // For each block how much was handed in before its first event.
     std::vector<std::uint64_t> given_before;
     std::size_t bytes = 0;

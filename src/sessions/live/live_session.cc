@@ -15,15 +15,18 @@ LiveSession::LiveSession(const LiveSessionDependencies& shared, std::shared_ptr<
     : shared_(shared),
       deps_(shared.services),
       session_(std::move(session)),
-      journal_(deps_.executor, shared.tasks, deps_.journal_rows, deps_.clock, deps_.log,
-               std::move(feed), session_.id, session_.app,
-               {.bytes_max = std::min(shared.options.journal_bytes_max,
-                                      shared.options.journal_bytes_max_per_app),
-                .memory = deps_.memory,
-                .on_kept =
-                    [this](std::int64_t bytes) {
-                      shared_.journal_space.add_kept(session_.app, bytes);
-                    }}),
+      journal_(
+          deps_.executor, shared.tasks, deps_.journal_rows, deps_.clock, deps_.log, std::move(feed),
+          session_.id, session_.app,
+          {.bytes_max =
+               std::min(shared.options.journal_bytes_max, shared.options.journal_bytes_max_per_app),
+           .memory = deps_.memory,
+           .on_kept =
+               [this](std::int64_t bytes) { shared_.journal_space.add_kept(session_.app, bytes); },
+           .on_news =
+               [this] {
+                 if (deps_.on_news) deps_.on_news(session_.app);
+               }}),
       turns_(shared, session_, journal_),
       seat_(*this, shared, session_),
       questions_(deps_.executor, shared.options.permission_timeout,

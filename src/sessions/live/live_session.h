@@ -105,6 +105,7 @@ class LiveSession final : public SeatOwner {
   // live_session_events.cc: what the agent says. False: it has lost its conversation.
   bool take_event(AgentEvent event, bool is_early);
   void take_question(PermissionRequest question, std::string_view message, std::int64_t turn_index);
+  void tell_question(const OpenQuestion& open);
   void resolve(const OpenQuestion& question, const Decision& decision, std::string_view by);
 
   void end_agent();

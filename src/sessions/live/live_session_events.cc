@@ -1,6 +1,8 @@
 // What a LiveSession does with what its agent says.
 #include <utility>
 
+#include "json/json_members.h"
+#include "model/hooks/event_body.h"
 #include "sessions/live/live_session.h"
 #include "sessions/live/permissions.h"
 #include "transcript/journal_json.h"
@@ -69,8 +71,24 @@ void LiveSession::take_question(PermissionRequest question, std::string_view mes
     questions_.note_answered(open.id);
     resolve(open, *decision, is_stopping ? "cancel" : "rule");
   } else {
+    tell_question(open);
     questions_.add(std::move(open));
   }
+}
+
+// Without the agent's own message, whose size is not limited.
+void LiveSession::tell_question(const OpenQuestion& open) {
+  constexpr std::string_view kType = "session.permission_asked";
+  std::string data = "{";
+  append_member(data, "session_id", session_.id.str());
+  append_name(data, "permission");
+  data += question_json(open.id, open.turn_index, unix_seconds(open.asked_at),
+                        unix_seconds(open.expires_at), open.asked, {});
+  data += '}';
+  journal_.tell({.id = DeliveryId(deps_.ids.uuid()),
+                 .type = std::string(kType),
+                 .body = event_body(kType, open.asked_at, data),
+                 .at = open.asked_at});
 }
 
 void LiveSession::resolve(const OpenQuestion& question, const Decision& decision,

@@ -43,6 +43,7 @@ struct SessionDependencies {
   Log& log;
   Metrics& metrics;
   ByteBudget* memory = nullptr;  // counts what waits for the ledger; null: without a limit
+  std::function<void(const AppName&)> on_news = {};  // something is to be told to a webhook
 };
 
 struct SessionOptions {
