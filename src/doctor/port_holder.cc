@@ -65,7 +65,7 @@ std::string holder_of_port(std::uint16_t port) {
     std::getline(in, program);
     return fmt::format("{} (pid {})", program, name);
   }
-  return {};  // the gateway lets nobody but root look into it
+  return {};  // the gateway lets no user but root look into it
 }
 
 }  // namespace clawdforge
