@@ -1,7 +1,8 @@
 #include "model/hooks/delivery.h"
 
-#include <algorithm>
 #include <array>
+
+#include "base/text.h"
 
 namespace clawdforge {
 namespace {
@@ -10,14 +11,10 @@ constexpr std::array<std::string_view, 3> kDeliveryStates = {"waiting", "deliver
 
 }  // namespace
 
-std::string_view name_of(DeliveryState state) {
-  return kDeliveryStates.at(static_cast<std::size_t>(state));
-}
+std::string_view name_of(DeliveryState state) { return name_among(kDeliveryStates, state); }
 
 std::optional<DeliveryState> delivery_state_from(std::string_view name) {
-  const auto* const found = std::ranges::find(kDeliveryStates, name);
-  if (found == kDeliveryStates.end()) return std::nullopt;
-  return static_cast<DeliveryState>(found - kDeliveryStates.begin());
+  return value_among<DeliveryState>(kDeliveryStates, name);
 }
 
 }  // namespace clawdforge
