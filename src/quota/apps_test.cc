@@ -91,13 +91,13 @@ TEST_F(AppsTest, AChangeHoldsForTheNextUseAndForTheNextLife) {
                                                      },
                                                      {}));
   ASSERT_TRUE(changed);
-  EXPECT_EQ(changed->runs_max, 7);
+  EXPECT_EQ(changed->app.runs_max, 7);
   EXPECT_EQ(held->runs_max, std::nullopt) << "a request under way keeps what it was let in with";
   EXPECT_TRUE(apps_->is_current(*held));
   EXPECT_EQ(apps_->find(minted->token.reveal())->policy.mcp, McpAccess::named);
   Apps after(ledger_->apps, clock_, ids_, log_);
   ASSERT_TRUE(run_to_end(io_, after.reload()));
-  EXPECT_EQ(after.find(minted->token.reveal())->policy, changed->policy);
+  EXPECT_EQ(after.find(minted->token.reveal())->policy, changed->app.policy);
   EXPECT_EQ(run_to_end(io_, apps_->change(AppName("two"), [](App&) {}, {})).error().code,
             "token_not_found");
 }

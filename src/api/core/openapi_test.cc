@@ -9,6 +9,7 @@
 #include "agent/core/agent_catalog.h"
 #include "agent/core/no_agents_fixture.h"
 #include "api/admin/audit_routes.h"
+#include "api/admin/delivery_routes.h"
 #include "api/admin/sweep_routes.h"
 #include "api/admin/token_routes.h"
 #include "api/admin/whoami_routes.h"
@@ -111,6 +112,14 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
                   {std::chrono::seconds(60), {}});
   add_sweep_routes(endpoints, sweeper);
   add_usage_routes(endpoints, ledger->usage, clock);
+  Webhooks webhooks({.executor = io.get_executor(),
+                     .rows = ledger->deliveries,
+                     .clock = clock,
+                     .log = log,
+                     .metrics = metrics,
+                     .load_trust = {}},
+                    {});
+  add_delivery_routes(endpoints, ledger->deliveries, webhooks);
 
   Operations served;
   for (const Endpoint& endpoint : endpoints) {

@@ -85,7 +85,7 @@ struct SessionWrite {
   std::vector<JournalBlock> blocks;
   std::vector<TurnSettled> ends;
   std::vector<AuditEvent> audit;
-  std::vector<SessionNews> news;
+  std::vector<SessionNews> news{};
   // The session's oldest blocks go until it has no more than this. None: not looked at.
   std::optional<std::int64_t> journal_bytes_max{};
 };
