@@ -87,6 +87,8 @@ struct Config {
   std::int64_t file_bytes_max = 0;
   std::int64_t upload_bytes_max_per_app = 0;
   std::int64_t journal_bytes_max_per_app = 0;
+  std::int64_t queued_jobs_max_per_app = 0;
+  std::chrono::seconds job_ttl{};
   std::vector<Budget> budgets;             // of all apps together
   std::int64_t estimate_microusd_min = 0;  // of an ask, where its app has not asked before
   std::int64_t estimate_tokens_min = 0;

@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kKiB = 1024;
 constexpr std::int64_t kGiB = kKiB * kKiB * kKiB;
 constexpr std::int64_t kTimeoutSecsMin = 5;
+constexpr std::int64_t kQueuedJobsMax = 100'000;
 constexpr std::int64_t kDaySecs = 86'400;
 constexpr std::int64_t kTimeoutSecsMax = 7 * kDaySecs;
 constexpr std::int64_t kRetentionSecsMax = 3'650 * kDaySecs;
@@ -276,6 +277,10 @@ constexpr KeyRow kRows[] = {
                                  "Idle time after which a session is closed."),
     number<&Config::session_hard_ttl>("session_hard_ttl_secs", {"86400"}, 1, kRetentionSecsMax,
                                       "Time after closing when a session is deleted."),
+    number<&Config::queued_jobs_max_per_app>("max_queued_jobs_per_app", {"1000"}, 1, kQueuedJobsMax,
+                                             "Jobs of one app that may wait."),
+    number<&Config::job_ttl>("job_ttl_secs", {"86400"}, 1, kRetentionSecsMax,
+                             "Time after its end when a job is deleted."),
     number<&Config::agent_start_timeout>("agent_start_timeout_secs", {"60"}, 1, kDaySecs,
                                          "Time for each step of a session agent's start."),
     number<&Config::first_sign_timeout>("first_sign_timeout_secs", {"180"}, 1, kDaySecs,

@@ -16,6 +16,7 @@
 #include "api/admin/token_routes.h"
 #include "api/admin/whoami_routes.h"
 #include "api/core/problem.h"
+#include "api/jobs/job_routes.h"
 #include "api/native/agent_routes.h"
 #include "api/native/event_routes.h"
 #include "api/native/file_routes.h"
@@ -93,6 +94,10 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
            catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock, deps_.ids,
            deps_.log, deps_.metrics, &memory_, [this](const AppName& app) { webhooks_.wake(app); }},
           sessions_options()),
+      jobs_({deps_.io.get_executor(), deps_.ledger.jobs, apps_, answer_files_, memory_, deps_.clock,
+             deps_.ids, deps_.log, deps_.metrics,
+             [this](const AppName& app) { webhooks_.wake(app); }},
+            {deps_.config.queued_jobs_max_per_app, deps_.config.job_ttl}),
       removals_({deps_.ledger.apps, sessions_, deps_.clock, deps_.log}),
       sweeper_({.executor = deps_.io.get_executor(),
                 .uploads = deps_.ledger.uploads,
@@ -134,6 +139,7 @@ void Gateway::connect() {
       .set(1);
   apps_.on_removed([this](const AppName& app) {
     runs_.end_app(app);
+    jobs_.end_app(app);
     removals_.note(app);
   });
   watch_.on_reload([this] {
@@ -148,6 +154,7 @@ void Gateway::connect() {
   sweeper_.add([this](SweepReport*) { return webhooks_.sweep(); });
   sweeper_.add([this](SweepReport*) { return uploads_.count_stored(); });
   sweeper_.add([this](SweepReport*) { return sessions_.count_stored(); });
+  sweeper_.add([this](SweepReport*) { return jobs_.sweep(); });
 }
 
 // As configured, or as many as there are descriptors for: a connection that cannot be
@@ -237,22 +244,35 @@ Endpoints Gateway::endpoints() {
   add_token_routes(all, apps_, sessions_, removals_);
   add_whoami_routes(all, policies_, catalog_.names());
   const Config& config = deps_.config;
-  add_run_routes(all, runs_, deps_.ledger.runs, compute_,
-                 {config.default_model, config.default_timeout, config.max_timeout});
+  add_run_routes(all, runs_, deps_.ledger.runs, compute_, run_defaults());
   add_file_routes(all, uploads_, apps_, static_cast<std::size_t>(config.file_bytes_max));
   add_session_routes(all, sessions_, apps_, quota_, memory_, compute_, deps_.ledger.sessions,
-                     {config.default_timeout, config.max_timeout, config.event_format});
+                     session_defaults());
   add_event_routes(all, sessions_, apps_, quota_, memory_);
   add_permission_routes(all, sessions_);
   add_agent_routes(all,
                    {[this] { return starter_.list(); }, [this] { return outlook_.look(); },
                     static_cast<int>(::geteuid())},
                    policies_);
+  add_job_routes(all, {&jobs_, &deps_.ledger.jobs, &answer_files_, &policies_, job_calls()});
   add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
   add_delivery_routes(all, deps_.ledger.deliveries, webhooks_);
   add_sweep_routes(all, sweeper_);
   add_usage_routes(all, deps_.ledger.usage, deps_.clock);
   return all;
+}
+
+RunDefaults Gateway::run_defaults() const {
+  return {deps_.config.default_model, deps_.config.default_timeout, deps_.config.max_timeout};
+}
+
+SessionDefaults Gateway::session_defaults() const {
+  return {deps_.config.default_timeout, deps_.config.max_timeout, deps_.config.event_format};
+}
+
+JobCalls Gateway::job_calls() {
+  return {.run = {&runs_, &compute_, std::make_shared<const RunDefaults>(run_defaults())},
+          .turn = {&sessions_, &apps_, &quota_, &memory_, &compute_, session_defaults()}};
 }
 
 std::optional<std::string> Gateway::find_on_path(const std::string& program) const {
@@ -363,6 +383,7 @@ Async<void> Gateway::start() {
   if (!recovered) co_return recovered;
   auto counted = co_await uploads_.count_stored();
   if (counted) counted = co_await sessions_.count_stored();
+  if (counted) counted = co_await jobs_.recover();
   if (counted) counted = co_await webhooks_.begin();
   if (!counted) co_return counted;
   co_await await_first_look();
@@ -386,6 +407,7 @@ Async<void> Gateway::start() {
   tasks_.spawn(sweeper_.run());
   tasks_.spawn(webhooks_.run());
   tasks_.spawn(keep_telling());
+  jobs_.start([calls = job_calls()](JobCall call) { return perform_job(calls, std::move(call)); });
   server_.start();
 
   const std::string url = url_at(deps_.config.listen.host, deps_.config, *port);
@@ -482,6 +504,7 @@ Async<void> Gateway::drain() {
   deps_.notice.stopping("draining", end_max);
   end_process_after(std::chrono::ceil<std::chrono::seconds>(end_max));
   server_.drain();
+  jobs_.drain();
   sessions_.end_event_streams();
   const bool is_idle =
       co_await wait_until_idle(std::chrono::steady_clock::now() + config.drain_grace);
@@ -508,6 +531,7 @@ Task<void> Gateway::end_work() {
   ending.spawn(runs_.stop());
   ending.spawn(sessions_.stop());
   co_await ending.join();
+  co_await jobs_.stop();
   co_await budgets_.stop();
 }
 
@@ -515,7 +539,9 @@ Task<void> Gateway::end_work() {
 Task<bool> Gateway::wait_until_idle(std::chrono::steady_clock::time_point end) {
   Timer look(deps_.io.get_executor());
   // A turn may be under way whose caller has gone.
-  const auto is_busy = [this] { return server_.busy() > 0 || sessions_.busy_count() > 0; };
+  const auto is_busy = [this] {
+    return server_.busy() > 0 || sessions_.busy_count() > 0 || jobs_.in_hand() > 0;
+  };
   while (is_busy() && std::chrono::steady_clock::now() < end) {
     look.expires_after(kDrainLook);
     co_await look.async_wait(kAwait);

@@ -14,6 +14,7 @@
 #include "agent/core/program_probe.h"
 #include "api/core/api.h"
 #include "api/core/health_routes.h"
+#include "api/jobs/job_work.h"
 #include "base/async/async.h"
 #include "base/async/compute_worker.h"
 #include "base/async/task_group.h"
@@ -29,6 +30,7 @@
 #include "daemon/service_notice.h"
 #include "hooks/webhooks.h"
 #include "http/server/server.h"
+#include "jobs/jobs.h"
 #include "ledger/ledger.h"
 #include "process/tree/spawner.h"
 #include "quota/apps.h"
@@ -40,6 +42,7 @@
 #include "storage/disk/data_dir.h"
 #include "storage/disk/disk.h"
 #include "storage/work/acpx_records.h"
+#include "storage/work/answer_files.h"
 #include "storage/work/run_dirs.h"
 #include "storage/work/session_dirs.h"
 #include "storage/work/trash.h"
@@ -104,6 +107,9 @@ class Gateway {
   static RefusalRenderers refusals();
   ServerOptions server_options();
   Endpoints endpoints();
+  RunDefaults run_defaults() const;
+  SessionDefaults session_defaults() const;
+  JobCalls job_calls();
   std::vector<AgentSpec> specs() const;
   ProcessStarter::Options starter_options() const;
   std::optional<std::string> find_on_path(const std::string& program) const;
@@ -144,6 +150,8 @@ class Gateway {
   ProcessStarter starter_;
   Runs runs_;
   Sessions sessions_;
+  AnswerFiles answer_files_{deps_.data_dir.path(), deps_.disk};
+  Jobs jobs_;
   AppRemovals removals_;
   Sweeper sweeper_;
   SessionSweep session_sweep_;

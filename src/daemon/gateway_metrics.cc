@@ -36,6 +36,7 @@ void Gateway::show_depths() {
        run_dirs_.unremoved() + session_dirs_.unremoved() + upload_files_.unremoved() +
            trash_.unremoved());
   show("clawdforge_deliveries_under_way", "Deliveries that are being sent.", webhooks_.under_way());
+  show("clawdforge_jobs_in_hand", "Jobs that run, or wait for a place.", jobs_.in_hand());
   show("clawdforge_compute_waiting", "Large texts that wait to be read.", compute_.waiting());
   show("clawdforge_http_requests_busy", "Requests that are being read, handled or answered.",
        server_.busy());

@@ -23,6 +23,7 @@
 
 #include "ledger/core/ledger_worker.h"
 #include "ledger/hooks/delivery_rows.h"
+#include "ledger/jobs/job_rows.h"
 #include "ledger/rows/app_rows.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
@@ -65,6 +66,7 @@ struct Ledger {
   UsageRows usage;
   BudgetRows budgets;
   DeliveryRows deliveries;
+  JobRows jobs;
 };
 
 }  // namespace clawdforge

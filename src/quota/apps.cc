@@ -74,16 +74,25 @@ Async<void> Apps::reload() {
   co_return Result<void>{};
 }
 
+bool Apps::has_expired(const App& app) const {
+  const AppLimits* const limits = app.limits.get();
+  return limits != nullptr && limits->expires_at &&
+         unix_seconds(clock_.now()) >= *limits->expires_at;
+}
+
+std::shared_ptr<const App> Apps::named(const AppName& name) const {
+  const auto found = std::ranges::find_if(
+      by_digest_, [&](const auto& entry) { return entry.second.app->name == name; });
+  if (found == by_digest_.end() || has_expired(*found->second.app)) return nullptr;
+  return found->second.app;
+}
+
 std::shared_ptr<const App> Apps::find(std::string_view token) {
   if (!token.starts_with(kTokenPrefix)) return nullptr;
   const auto found = by_digest_.find(sha256(token));
   if (found == by_digest_.end()) return nullptr;
   Known& known = found->second;
-  const AppLimits* const limits = known.app->limits.get();
-  if (limits != nullptr && limits->expires_at &&
-      unix_seconds(clock_.now()) >= *limits->expires_at) {
-    return nullptr;
-  }
+  if (has_expired(*known.app)) return nullptr;
   // The ledger keeps seconds: a second use within one changes nothing.
   const TimePoint now = clock_.now();
   if (!known.last_used_at || unix_seconds(*known.last_used_at) != unix_seconds(now)) {

@@ -53,6 +53,9 @@ class Apps {
   // the ledger.
   std::shared_ptr<const App> find(std::string_view token);
 
+  // The app of this name, or none, as if its token had expired.
+  std::shared_ptr<const App> named(const AppName& name) const;
+
   // Whether the app's token is still the one that it was let in with.
   bool is_current(const App& app) const;
 
@@ -92,6 +95,7 @@ class Apps {
   using Table = std::unordered_map<Digest, Known, ByFirstBytes, InConstantTime>;
 
   Table::iterator find_by_name(const AppName& name);
+  bool has_expired(const App& app) const;
   void tell_removed(const AppName& name) const;
 
   AppRows& rows_;

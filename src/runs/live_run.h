@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/core/one_shot_agent.h"
+#include "base/async/ask_gate.h"
 #include "base/async/async.h"
 #include "base/async/signal.h"
 #include "base/async/timer.h"
@@ -52,7 +53,8 @@ class LiveRun : public std::enable_shared_from_this<LiveRun> {
 
   const std::shared_ptr<const App> app;
   RunRequest request;
-  std::optional<Ticket> ticket;  // until its last process has ended
+  std::optional<Ticket> ticket;   // until its last process has ended
+  std::shared_ptr<AskGate> gate;  // null: it passes by itself
   std::vector<Attachment> attachments;
   RunId run_id;  // from its beginning on, as the three below
   std::chrono::steady_clock::time_point begun;

@@ -85,29 +85,38 @@ Result<PermissionMode> Runs::mode_of(const App& app, const RunRequest& request) 
                   name_of(mode), fmt::join(held, ", ")));
 }
 
-Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest request,
-                                HangUp* hang_up) {
-  if (is_stopping_) co_return never_started(RunStop::shutdown);
-  const auto allowed = policies_.check(*app, request.agent, request.model);
+// The files of a run that its app may ask for; its mode is decided.
+Async<std::vector<Attachment>> Runs::prepare(std::shared_ptr<const App> app, RunRequest* request) {
+  const auto allowed = policies_.check(*app, request->agent, request->model);
   if (!allowed) co_return std::unexpected(allowed.error());
-  const auto mode = mode_of(*app, request);
+  const auto mode = mode_of(*app, *request);
   if (!mode) co_return std::unexpected(mode.error());
-  request.permission_mode = *mode;
-  std::vector<Attachment> attachments;
-  if (!request.files.empty()) {
-    auto found = co_await uploads_.find(app->name, request.files);
-    if (!found) co_return std::unexpected(found.error());
-    attachments = std::move(*found);
-    if (is_stopping_) co_return never_started(RunStop::shutdown);
-  }
+  request->permission_mode = *mode;
+  if (request->files.empty()) co_return std::vector<Attachment>();
+  co_return co_await uploads_.find(app->name, request->files);
+}
+
+Async<void> Runs::check(std::shared_ptr<const App> app, RunRequest request) {
+  const auto prepared = co_await prepare(std::move(app), &request);
+  if (!prepared) co_return std::unexpected(prepared.error());
+  co_return Result<void>{};
+}
+
+Async<RunOutcome> Runs::execute(std::shared_ptr<const App> app, RunRequest request, HangUp* hang_up,
+                                std::shared_ptr<AskGate> gate) {
+  if (is_stopping_) co_return never_started(RunStop::shutdown);
+  auto attachments = co_await prepare(app, &request);
+  if (!attachments) co_return std::unexpected(attachments.error());
+  if (is_stopping_) co_return never_started(RunStop::shutdown);
   // From here to its place in `live_`, where end_app() finds it, nothing waits.
   if (!apps_.is_current(*app)) co_return token_revoked();
   auto ticket = quota_.admit(*app, {WorkKind::run, request.agent, request.model});
   if (!ticket) co_return refused(std::move(ticket.error()));
   const auto run = std::make_shared<LiveRun>(executor_, live_, std::move(app), std::move(request),
                                              std::move(*ticket));
-  run->attachments = std::move(attachments);
-  run->start_deadline();
+  run->attachments = std::move(*attachments);
+  run->gate = std::move(gate);
+  if (!run->gate) run->start_deadline();
   tasks_.spawn(work(run));
 
   const HangUpSubscription subscription(hang_up, [weak = std::weak_ptr(run)] {
@@ -140,10 +149,21 @@ Task<void> Runs::work(std::shared_ptr<LiveRun> run) {
     run->set_answer(never_started(run->stopped()));
   } else if (!ready) {
     run->set_answer(refused(std::move(ready.error())));
+  } else if (auto begun = co_await begin(run); !begun) {
+    run->set_answer(std::unexpected(std::move(begun.error())));
   } else {
     co_await execution_->execute(run);
   }
   run->ticket.reset();
+}
+
+Async<void> Runs::begin(std::shared_ptr<LiveRun> run) {
+  if (!run->gate) co_return Result<void>{};
+  auto begun = co_await run->gate->begin({});
+  if (!begun) co_return begun;
+  run->request.received = std::chrono::steady_clock::now();
+  run->start_deadline();
+  co_return begun;
 }
 
 Async<bool> Runs::cancel(AppName app, RunId run_id) {

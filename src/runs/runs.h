@@ -10,7 +10,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/async/ask_gate.h"
 #include "base/async/async.h"
 #include "base/async/compute_worker.h"
 #include "base/async/hang_up.h"
@@ -23,6 +25,7 @@
 
 namespace clawdforge {
 
+struct Attachment;
 class AgentCatalog;
 class AgentStarter;
 class Apps;
@@ -66,11 +69,15 @@ class Runs {
   // "permission_mode_not_supported", Errc::not_found "file_not_found",
   // Errc::over_quota "too_many_runs", Errc::unavailable "queue_full", "queue_timeout",
   // "interrupted" or "ledger_unavailable"; Errc::unauthorized "token_revoked". `hang_up` cancels
-  // the run.
-  Async<RunOutcome> execute(std::shared_ptr<const App> app, RunRequest request, HangUp* hang_up);
+  // the run. With a `gate` the time of the run counts from when that has let it through.
+  Async<RunOutcome> execute(std::shared_ptr<const App> app, RunRequest request, HangUp* hang_up,
+                            std::shared_ptr<AskGate> gate = nullptr);
   // The same, but a limit that ends within the run's time lets it wait instead of refusing it.
   Async<RunOutcome> execute_in_time(std::shared_ptr<const App> app, RunRequest request,
                                     HangUp* hang_up);
+
+  // What execute() would refuse whatever is under way: by the app's policy, or for want of a file.
+  Async<void> check(std::shared_ptr<const App> app, RunRequest request);
 
   // Ends one of the app's own runs, and returns when that is settled. False: it has ended by
   // itself, or before. Errc::not_found "run_not_found".
@@ -88,7 +95,9 @@ class Runs {
 
  private:
   Result<PermissionMode> mode_of(const App& app, const RunRequest& request) const;
+  Async<std::vector<Attachment>> prepare(std::shared_ptr<const App> app, RunRequest* request);
   Task<void> work(std::shared_ptr<LiveRun> run);
+  Async<void> begin(std::shared_ptr<LiveRun> run);
 
   const IoExecutor executor_;
   RunRows& rows_;

@@ -109,14 +109,31 @@ Result<void> Sessions::check_policy(const Policy& policy, const Session& session
   return deps_.policies.check_mcp_servers(policy, session.mcp_servers);
 }
 
-// The turn is in the session's queue.
-Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app, SessionId id,
-                                                  TurnRequest request) {
-  auto session = co_await own(app->name, id);
-  if (!session) co_return std::unexpected(session.error());
+// Open, and within what its app may ask for.
+Async<Session> Sessions::own_for_turn(std::shared_ptr<const App> app, SessionId id) {
+  auto session = co_await own(app->name, std::move(id));
+  if (!session) co_return session;
   if (session->closed_at) co_return session_closed();
   auto may = check_policy(deps_.policies.of(*app, session->agent), *session);
   if (!may) co_return std::unexpected(std::move(may.error()));
+  co_return session;
+}
+
+Async<void> Sessions::check(std::shared_ptr<const App> app, SessionId id, TurnRequest request) {
+  const auto session = co_await own_for_turn(app, std::move(id));
+  if (!session) co_return std::unexpected(session.error());
+  if (request.files.empty()) co_return Result<void>{};
+  const auto found = co_await deps_.uploads.find(app->name, request.files);
+  if (!found) co_return std::unexpected(found.error());
+  co_return Result<void>{};
+}
+
+// The turn is in the session's queue.
+Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app, SessionId id,
+                                                  TurnRequest request,
+                                                  std::shared_ptr<AskGate> gate) {
+  auto session = co_await own_for_turn(app, id);
+  if (!session) co_return std::unexpected(session.error());
   auto ticket = co_await admit_turn(&deps_.quota, &parts_->parking, app,
                                     {WorkKind::turn, session->agent, session->model}, request.waits,
                                     request.received + request.timeout);
@@ -144,14 +161,15 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
   request.permission_mode_max = permission_mode_max(policy);
   const std::int64_t turns_given = session->turn_count;
   const auto live = live_.find_or_add(std::move(*session));
-  auto turn = live->enqueue(std::move(request), std::move(attachments), turns_given);
+  auto turn =
+      live->enqueue(std::move(request), std::move(attachments), turns_given, std::move(gate));
   if (turn) (*turn)->ticket = std::move(*ticket);
   co_return turn;
 }
 
 Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, SessionId id, TurnRequest request,
-                                  HangUp* hang_up) {
-  auto accepted = co_await accept(std::move(app), id, std::move(request));
+                                  HangUp* hang_up, std::shared_ptr<AskGate> gate) {
+  auto accepted = co_await accept(std::move(app), id, std::move(request), std::move(gate));
   if (!accepted) co_return std::unexpected(accepted.error());
   const std::shared_ptr<LiveTurn> turn = std::move(*accepted);
   const std::shared_ptr<LiveSession> live = live_.find(id);

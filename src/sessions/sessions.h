@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/async/ask_gate.h"
 #include "base/async/async.h"
 #include "base/async/hang_up.h"
 #include "model/app.h"
@@ -50,8 +51,13 @@ class Sessions {
   // before that: Errc::not_found "session_not_found" or "file_not_found", Errc::gone
   // "session_closed", Errc::forbidden where the app's policy has become narrower, Errc::conflict
   // "turn_queue_full", Errc::unavailable. `hang_up` drops a turn that waits; one that runs goes on.
+  // With a `gate` the time of the turn counts from when that has let it through, and `hang_up`
+  // also cancels a turn that runs.
   Async<TurnOutcome> turn(std::shared_ptr<const App> app, SessionId id, TurnRequest request,
-                          HangUp* hang_up);
+                          HangUp* hang_up, std::shared_ptr<AskGate> gate = nullptr);
+  // What turn() would refuse whatever is under way: for want of the session or of a file, or by
+  // the app's policy.
+  Async<void> check(std::shared_ptr<const App> app, SessionId id, TurnRequest request);
 
   // The same, to be watched: the turn is accepted, and its events come from the reader.
   Async<TurnStream> stream_turn(std::shared_ptr<const App> app, SessionId id, TurnRequest request);
@@ -97,8 +103,10 @@ class Sessions {
 
  private:
   Async<Session> own(AppName app, SessionId id);
+  Async<Session> own_for_turn(std::shared_ptr<const App> app, SessionId id);
   Async<std::shared_ptr<LiveTurn>> accept(std::shared_ptr<const App> app, SessionId id,
-                                          TurnRequest request);
+                                          TurnRequest request,
+                                          std::shared_ptr<AskGate> gate = nullptr);
   Result<void> check_space(const App& app) const;
   Result<void> check_policy(const Policy& policy, const Session& session) const;
   Result<Session> new_session(const App& app, SessionRequest request);

@@ -79,6 +79,9 @@ class Shell:
         if "/runs/" in line:
             done = self.client.post("/run", json={"prompt": "x", "agent": "demo"})
             return SESSION.sub(done.headers["X-Clawdforge-Run-Id"], line)
+        if "/jobs/" in line:
+            job = self.client.post("/jobs", json={"run": {"prompt": "x", "agent": "demo"}}).json()
+            return SESSION.sub(job["job_id"], line)
         line = SESSION.sub(lambda found: self.session(found[0], line), line)
         if UPLOAD.search(line):
             upload = self.client.post("/files", files={"file": ("a.txt", b"text")}).json()

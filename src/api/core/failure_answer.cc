@@ -9,6 +9,7 @@ Response failure_response(const Failure& why, std::string body) {
   Response response = json_response(std::move(body));
   response.status = status_of(why.kind);
   response.detail = why.code;
+  response.code = why.code;
   if (response.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (why.retry_after.count() > 0) {
     response.headers.emplace_back("Retry-After", std::to_string(why.retry_after.count()));

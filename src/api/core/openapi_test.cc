@@ -16,6 +16,7 @@
 #include "api/core/health_routes.h"
 #include "api/core/openapi_json.h"
 #include "api/core/problem.h"
+#include "api/jobs/job_routes.h"
 #include "api/native/agent_routes.h"
 #include "api/native/event_routes.h"
 #include "api/native/file_routes.h"
@@ -120,6 +121,7 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
                      .load_trust = {}},
                     {});
   add_delivery_routes(endpoints, ledger->deliveries, webhooks);
+  add_job_routes(endpoints, {});
 
   Operations served;
   for (const Endpoint& endpoint : endpoints) {

@@ -110,25 +110,6 @@ Response failure(const RunOutcome& outcome, const Failure& why, std::string_view
   return response;
 }
 
-Task<Response> run(Runs* runs, ComputeWorker* compute, std::shared_ptr<const RunDefaults> defaults,
-                   Caller caller, Request* request) {
-  const auto ignored = std::make_shared<std::string>();
-  auto parsed = co_await compute->run(
-      Lane(caller.app->name), std::move(request->body),
-      [defaults, ignored](std::string& body) { return parse_run(body, *defaults, ignored.get()); });
-  name_ignored_fields(*request, std::move(*ignored));
-  if (!parsed) co_return problem(parsed.error(), request->id);
-  parsed->run.received = request->received;
-  const auto outcome =
-      parsed->run.waits
-          ? co_await runs->execute_in_time(caller.app, std::move(parsed->run), request->hang_up)
-          : co_await runs->execute(caller.app, std::move(parsed->run), request->hang_up);
-  if (!outcome) co_return problem(outcome.error(), request->id);
-  const std::optional<Failure>& why = outcome->failure;
-  if (why) co_return failure(*outcome, *why, request->id);
-  co_return success(*outcome, *parsed);
-}
-
 Task<Response> list_own(const RunRows* rows, Caller caller, Request* request) {
   Query query(request->query);
   AuditFilter filter = audit_filter_of(query);
@@ -156,6 +137,27 @@ Task<Response> cancel_run(Runs* runs, Caller caller, Request* request) {
 
 }  // namespace
 
+Task<Response> answer_run(RunCall call, Caller caller, Request* request,
+                          std::shared_ptr<AskGate> gate) {
+  const auto ignored = std::make_shared<std::string>();
+  auto parsed = co_await call.compute->run(Lane(caller.app->name), std::move(request->body),
+                                           [defaults = call.defaults, ignored](std::string& body) {
+                                             return parse_run(body, *defaults, ignored.get());
+                                           });
+  name_ignored_fields(*request, std::move(*ignored));
+  if (!parsed) co_return problem(parsed.error(), request->id);
+  parsed->run.received = request->received;
+  const auto outcome = parsed->run.waits && !gate
+                           ? co_await call.runs->execute_in_time(caller.app, std::move(parsed->run),
+                                                                 request->hang_up)
+                           : co_await call.runs->execute(caller.app, std::move(parsed->run),
+                                                         request->hang_up, std::move(gate));
+  if (!outcome) co_return problem(outcome.error(), request->id);
+  const std::optional<Failure>& why = outcome->failure;
+  if (why) co_return failure(*outcome, *why, request->id);
+  co_return success(*outcome, *parsed);
+}
+
 Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
                             std::string* ignored) {
   auto object = parse_json_object(body);
@@ -180,11 +182,11 @@ Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
 
 void add_run_routes(Endpoints& endpoints, Runs& runs, const RunRows& rows, ComputeWorker& compute,
                     RunDefaults defaults) {
-  auto kept = std::make_shared<const RunDefaults>(std::move(defaults));
+  const RunCall call{&runs, &compute, std::make_shared<const RunDefaults>(std::move(defaults))};
   Runs* to = &runs;
   endpoints.push_back({"POST", "/run", Permit::app, Body::json,
-                       [to, worker = &compute, kept](Caller caller, Request* request) {
-                         return run(to, worker, kept, std::move(caller), request);
+                       [call](Caller caller, Request* request) {
+                         return answer_run(call, std::move(caller), request);
                        },
                        true});
   endpoints.push_back(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,17 @@ struct ParsedRun {
 // Fields::check().
 Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
                             std::string* ignored = nullptr);
+
+// What POST /run works with. Each outlives its endpoint.
+struct RunCall {
+  Runs* runs = nullptr;
+  ComputeWorker* compute = nullptr;
+  std::shared_ptr<const RunDefaults> defaults;
+};
+
+// What POST /run answers. With a `gate`: as in Runs::execute().
+Task<Response> answer_run(RunCall call, Caller caller, Request* request,
+                          std::shared_ptr<AskGate> gate = nullptr);
 
 // `runs`, `rows` and `compute` outlive the endpoints.
 void add_run_routes(Endpoints& endpoints, Runs& runs, const RunRows& rows, ComputeWorker& compute,

@@ -33,16 +33,8 @@ Task<Response> create(Sessions* sessions, const Apps* apps, ComputeWorker* compu
   co_return created_session(*session);
 }
 
-struct TurnDependencies {
-  Sessions* sessions;
-  const Apps* apps;
-  Quota* quota;
-  ByteBudget* memory;
-  ComputeWorker* compute;
-};
-
 // Its prompt outlives the request: it waits for other turns and for the agent.
-Async<Response> stream_turn(TurnDependencies deps, std::shared_ptr<const App> app, SessionId id,
+Async<Response> stream_turn(TurnCall deps, std::shared_ptr<const App> app, SessionId id,
                             TurnRequest asked) {
   auto share = admit_stream(*deps.quota, *deps.memory, *app);
   if (!share) co_return std::unexpected(std::move(share.error()));
@@ -56,37 +48,6 @@ Async<Response> stream_turn(TurnDependencies deps, std::shared_ptr<const App> ap
   Response response = event_stream(std::move(stream->reader), stream->turn_index, std::move(*share),
                                    app, *deps.apps);
   add_limit_headers(response, stream->rate_limit_policy, stream->rate_limit);
-  co_return response;
-}
-
-Task<Response> turn(TurnDependencies deps, SessionDefaults defaults, Caller caller,
-                    Request* request) {
-  defaults.event_format = caller.app->event_format.value_or(defaults.event_format);
-  const auto ignored = std::make_shared<std::string>();
-  auto parsed = co_await deps.compute->run(
-      Lane(caller.app->name), std::move(request->body),
-      [accepts_stream = accepts_event_stream(*request), defaults, ignored](std::string& body) {
-        return parse_turn(body, accepts_stream, defaults, ignored.get());
-      });
-  name_ignored_fields(*request, std::move(*ignored));
-  if (!parsed) co_return problem(parsed.error(), request->id);
-  const auto id = session_id_of(*request);
-  if (!id) co_return problem(id.error(), request->id);
-  TurnRequest& asked = parsed->turn;
-  asked.received = request->received;
-  if (parsed->is_streamed) {
-    auto stream = co_await stream_turn(deps, caller.app, *id, std::move(asked));
-    if (!stream) co_return problem(stream.error(), request->id);
-    co_return std::move(*stream);
-  }
-  asked.memory = deps.memory->open(caller.app->name.str());
-  const std::shared_ptr<NativeEvents> events = native_events(parsed->format);
-  asked.events = events;
-  const auto outcome =
-      co_await deps.sessions->turn(caller.app, *id, std::move(asked), request->hang_up);
-  if (!outcome) co_return problem(outcome.error(), request->id);
-  Response response = turn_answer(*id, *outcome, events->take_json(), request->id);
-  add_limit_headers(response, outcome->rate_limit_policy, outcome->rate_limit);
   co_return response;
 }
 
@@ -163,6 +124,39 @@ Result<SessionId> session_id_of(const Request& request) {
               "no id that a session could have");
 }
 
+Task<Response> answer_turn(TurnCall deps, Caller caller, Request* request,
+                           std::shared_ptr<AskGate> gate) {
+  SessionDefaults defaults = deps.defaults;
+  defaults.event_format = caller.app->event_format.value_or(defaults.event_format);
+  const auto ignored = std::make_shared<std::string>();
+  auto parsed = co_await deps.compute->run(
+      Lane(caller.app->name), std::move(request->body),
+      [accepts_stream = accepts_event_stream(*request), defaults, ignored](std::string& body) {
+        return parse_turn(body, accepts_stream, defaults, ignored.get());
+      });
+  name_ignored_fields(*request, std::move(*ignored));
+  if (!parsed) co_return problem(parsed.error(), request->id);
+  const auto id = session_id_of(*request);
+  if (!id) co_return problem(id.error(), request->id);
+  TurnRequest& asked = parsed->turn;
+  asked.received = request->received;
+  if (parsed->is_streamed) {
+    auto stream = co_await stream_turn(deps, caller.app, *id, std::move(asked));
+    if (!stream) co_return problem(stream.error(), request->id);
+    co_return std::move(*stream);
+  }
+  asked.memory = deps.memory->open(caller.app->name.str());
+  const std::shared_ptr<NativeEvents> events = native_events(parsed->format);
+  asked.events = events;
+  if (gate) asked.waits = false;
+  const auto outcome = co_await deps.sessions->turn(caller.app, *id, std::move(asked),
+                                                    request->hang_up, std::move(gate));
+  if (!outcome) co_return problem(outcome.error(), request->id);
+  Response response = turn_answer(*id, *outcome, events->take_json(), request->id);
+  add_limit_headers(response, outcome->rate_limit_policy, outcome->rate_limit);
+  co_return response;
+}
+
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
                         ByteBudget& memory, ComputeWorker& compute, const SessionRows& rows,
                         SessionDefaults defaults) {
@@ -183,9 +177,9 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
       {"DELETE", "/sessions/{id}", Permit::app, Body::none,
        [all](Caller caller, Request* request) { return close(all, std::move(caller), request); }});
   endpoints.push_back({"POST", "/sessions/{id}/turn", Permit::app, Body::json,
-                       [deps = TurnDependencies{&sessions, &apps, &quota, &memory, &compute},
-                        defaults](Caller caller, Request* request) {
-                         return turn(deps, defaults, std::move(caller), request);
+                       [deps = TurnCall{&sessions, &apps, &quota, &memory, &compute, defaults}](
+                           Caller caller, Request* request) {
+                         return answer_turn(deps, std::move(caller), request);
                        },
                        true});
   endpoints.push_back({"GET", "/sessions/{id}/files", Permit::app, Body::none,

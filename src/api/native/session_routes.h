@@ -1,6 +1,8 @@
 // /sessions and what is below it.
 #pragma once
 
+#include <memory>
+
 #include "api/core/endpoint.h"
 #include "api/native/session_requests.h"
 #include "base/async/compute_worker.h"
@@ -11,6 +13,20 @@
 #include "sessions/sessions.h"
 
 namespace clawdforge {
+
+// What a turn works with. Each outlives its endpoint.
+struct TurnCall {
+  Sessions* sessions = nullptr;
+  const Apps* apps = nullptr;
+  Quota* quota = nullptr;
+  ByteBudget* memory = nullptr;
+  ComputeWorker* compute = nullptr;
+  SessionDefaults defaults{};
+};
+
+// What POST /sessions/{id}/turn answers. With a `gate`: as in Sessions::turn().
+Task<Response> answer_turn(TurnCall deps, Caller caller, Request* request,
+                           std::shared_ptr<AskGate> gate = nullptr);
 
 // All that is handed in outlives the endpoints.
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,

@@ -14,6 +14,7 @@ bool is_below(std::string_view path, std::string_view prefix) {
 Response refused(const Refusal& refusal, RenderRefusal render) {
   Response response;
   response.status = refusal.status;
+  response.code = refusal.code;
   if (refusal.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (refusal.retry_after.count() > 0) {
     response.headers.emplace_back("Retry-After", std::to_string(refusal.retry_after.count()));

@@ -34,9 +34,10 @@ struct Response {
   std::string_view content_type = "application/json";             // a literal
   std::vector<std::pair<std::string_view, std::string>> headers;  // names are literals
   std::string body;
-  StreamBody stream;   // if set, `body` is not used
-  bool close = false;  // end the connection after this answer
-  std::string detail;  // for the log line alone: what went wrong
+  StreamBody stream;        // if set, `body` is not used
+  bool close = false;       // end the connection after this answer
+  std::string detail;       // for the log line alone: what went wrong
+  std::string_view code{};  // of a refusal or a failure, as its body has it: a literal
 };
 
 // "Not Found"; for a status that has no name of its own, the name of its class.

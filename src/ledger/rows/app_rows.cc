@@ -41,6 +41,9 @@ constexpr std::string_view kFirstSecret =
     "UPDATE tokens SET webhook_secret = $2 WHERE name = $1 AND webhook_secret IS NULL";
 constexpr std::string_view kReplaceSecret =
     "UPDATE tokens SET webhook_secret = $2 WHERE name = $1 AND webhook_secret IS NOT NULL";
+constexpr std::string_view kCancelJobs =
+    "UPDATE jobs SET state = 'cancelled', ended_at = $2, body = NULL, body_bytes = 0 "
+    "WHERE app_name = $1 AND state = 'queued'";
 constexpr std::string_view kNoteUse =
     "UPDATE tokens SET last_used_at = $2 "
     "WHERE name = $1 AND (last_used_at IS NULL OR last_used_at < $2)";
@@ -134,7 +137,7 @@ Result<void> replace_secret_of(SqlDriver& driver, const AppName& name, const Sec
               "The token has no webhook_urls, so it has no secret; set them, and it gets one.");
 }
 
-// Its sessions, uploads and deliveries.
+// Its sessions, uploads, jobs and deliveries.
 Result<void> close_belongings(SqlDriver& driver, const AppName& name, std::int64_t at) {
   const auto noted = driver.execute(kNoteClosed, {name.str(), at});
   if (!noted) return std::unexpected(noted.error());
@@ -142,6 +145,8 @@ Result<void> close_belongings(SqlDriver& driver, const AppName& name, std::int64
   if (!closed) return std::unexpected(closed.error());
   const auto expired = driver.execute(kExpireUploads, {name.str(), at});
   if (!expired) return std::unexpected(expired.error());
+  const auto cancelled = driver.execute(kCancelJobs, {name.str(), at});
+  if (!cancelled) return std::unexpected(cancelled.error());
   return without_rows(driver.execute(kDropDeliveries, {name.str()}));
 }
 

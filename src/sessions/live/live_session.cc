@@ -58,21 +58,33 @@ Task<std::optional<Failure>> LiveSession::start(AuditEvent created) {
 
 Result<std::shared_ptr<LiveTurn>> LiveSession::enqueue(TurnRequest request,
                                                        std::vector<Attachment> attachments,
-                                                       std::int64_t turns_given) {
+                                                       std::int64_t turns_given,
+                                                       std::shared_ptr<AskGate> gate) {
   if (is_ending() || refusals_ > 0) return session_closed();
   auto accepted = turns_.accept(std::move(request), std::move(attachments), turns_given);
   if (!accepted) return accepted;
-  (*accepted)->start_deadline([weak = weak_from_this(), turn = std::weak_ptr(*accepted)] {
-    const auto self = std::static_pointer_cast<LiveSession>(weak.lock());
-    const auto late = turn.lock();
-    if (self && late) self->on_deadline(late);
-  });
+  (*accepted)->gate = std::move(gate);
+  if (!(*accepted)->gate) start_deadline(*accepted);
   if (!std::exchange(is_working_, true)) shared_.tasks.spawn(work());
   return accepted;
 }
 
+void LiveSession::start_deadline(const std::shared_ptr<LiveTurn>& turn) {
+  turn->start_deadline([weak = weak_from_this(), of = std::weak_ptr(turn)] {
+    const auto self = std::static_pointer_cast<LiveSession>(weak.lock());
+    const auto late = of.lock();
+    if (self && late) self->on_deadline(late);
+  });
+}
+
 void LiveSession::on_caller_gone(const std::shared_ptr<LiveTurn>& turn) {
-  if (!drop(turn, TurnStop::caller_gone)) turn->stop_collecting();
+  if (drop(turn, TurnStop::caller_gone)) return;
+  // Who has to let a turn through may also end it.
+  if (!turn->gate) {
+    turn->stop_collecting();
+  } else if (turn == turns_.running()) {
+    cancel();
+  }
 }
 
 bool LiveSession::cancel() {

@@ -57,7 +57,8 @@ class LiveSession final : public SeatOwner {
   // As TurnQueue::accept(), and Errc::gone "session_closed".
   Result<std::shared_ptr<LiveTurn>> enqueue(TurnRequest request,
                                             std::vector<Attachment> attachments,
-                                            std::int64_t turns_given);
+                                            std::int64_t turns_given,
+                                            std::shared_ptr<AskGate> gate = nullptr);
   // As TurnQueue::answer().
   Async<TurnOutcome> answer(std::shared_ptr<LiveTurn> turn) {
     return turns_.answer(std::move(turn));
@@ -98,6 +99,7 @@ class LiveSession final : public SeatOwner {
   Task<void> await_end(std::shared_ptr<LiveTurn> turn);
   void conclude(LiveTurn& turn, std::optional<TurnEnd> end, std::optional<Failure> failure);
   Task<void> settle(std::shared_ptr<LiveTurn> turn);
+  void start_deadline(const std::shared_ptr<LiveTurn>& turn);
   void on_deadline(const std::shared_ptr<LiveTurn>& turn);
   void stop_turn(LiveTurn& turn, TurnStop reason);
   bool drop(std::shared_ptr<LiveTurn> turn, TurnStop reason);

@@ -75,6 +75,13 @@ Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn
     const auto known = co_await journal_.committed(turn->start_mark);
     if (!known) co_return known.error();
   }
+  if (turn->gate && !turn->is_stopped()) {
+    const auto begun = co_await turn->gate->begin(
+        {.turn_index = turn->index, .after_event = journal_.last_event_id()});
+    if (!begun) co_return begun.error();
+    turn->request.received = steady_clock::now();
+    start_deadline(turn);
+  }
   // That it has died may be known as soon as it is listened to.
   if (!is_live()) {
     co_return Failure{.kind = Errc::agent_failed,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/core/session_agent.h"
+#include "base/async/ask_gate.h"
 #include "base/async/async.h"
 #include "base/async/signal.h"
 #include "base/async/timer.h"
@@ -73,7 +74,8 @@ class LiveTurn {
   const std::int64_t index;
   TurnRequest request;
   std::vector<Attachment> attachments;
-  std::optional<Ticket> ticket;  // for as long as it lives
+  std::shared_ptr<AskGate> gate;  // null: it passes by itself
+  std::optional<Ticket> ticket;   // for as long as it lives
   TurnStage stage = TurnStage::waiting;
   TurnStop stop = TurnStop::none;
   std::optional<Failure> stop_failure;  // what its caller is told then; none: not a failure
