@@ -49,8 +49,8 @@ std::vector<Command> own_commands() {
 std::vector<Command> join_table(std::vector<Command> further) {
   std::vector<Command> table = run_commands();
   for (auto rows : {chat_commands(), gateway_commands(), agent_commands(), usage_commands(),
-                    session_commands(), login_commands(), token_commands(), audit_commands(),
-                    top_commands(), std::move(further), own_commands()}) {
+                    session_commands(), job_commands(), login_commands(), token_commands(),
+                    audit_commands(), top_commands(), std::move(further), own_commands()}) {
     std::ranges::move(rows, std::back_inserter(table));
   }
   return table;

@@ -110,6 +110,8 @@ Words offers_of(Offers kind, std::string_view words, const Invocation& invocatio
       return asked_names({"/agents", "agents", "name", TokenKind::any}, invocation);
     case Offers::sessions:
       return asked_names({"/sessions", "sessions", "session_id", TokenKind::app}, invocation);
+    case Offers::jobs:
+      return asked_names({"/jobs", "jobs", "job_id", TokenKind::app}, invocation);
     case Offers::tokens:
       return asked_names({"/admin/tokens", "tokens", "name", TokenKind::admin}, invocation);
   }

@@ -61,6 +61,7 @@ std::string request_text(const ServerAddress& address, const ClientRequest& requ
       fmt::format("{} {} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\nAccept: {}\r\n",
                   request.method, request.target, is_v6 ? "[" + address.host + "]" : address.host,
                   address.port, request.accept);
+  if (!request.prefer.empty()) text += fmt::format("Prefer: {}\r\n", request.prefer);
   if (request.last_event_id) text += fmt::format("Last-Event-ID: {}\r\n", *request.last_event_id);
   if (!request.token.empty()) {
     text.append("Authorization: Bearer ").append(request.token.reveal()).append("\r\n");

@@ -47,6 +47,7 @@ struct ClientRequest {
   std::string content_type = "application/json";
   std::optional<ClientFile> file;  // comes after `body`, as one body with it
   std::string accept = "application/json";
+  std::string prefer{};  // what the caller would rather have, as the header Prefer
   std::optional<std::uint64_t> last_event_id{};  // of a stream that goes on
 };
 

@@ -12,9 +12,9 @@ namespace clawdforge {
 
 struct Invocation;
 
-// What a shell offers as the value of an option, or in the place of an argument. Sessions, agents
-// and tokens are asked of the gateway.
-enum class Offers { nothing, words, files, agents, sessions, tokens, profiles };
+// What a shell offers as the value of an option, or in the place of an argument. Sessions, jobs,
+// agents and tokens are asked of the gateway.
+enum class Offers { nothing, words, files, agents, sessions, jobs, tokens, profiles };
 
 struct Option {
   std::string_view name;     // "--agent"
