@@ -11,6 +11,7 @@ and then standard input is not read at all. The keys are done in the order of th
 whatever theirs is:
 
   touch          path, or list of paths, of files to make (to show: I got here)
+  log            path of a file that gets one more line (to show how often I was started)
   pid_file       path of a file that gets our process id
   ignore_term    true: SIGTERM is ignored, here and in the children
   children       list of ways to start a child that sleeps for ten minutes: "plain",
@@ -120,6 +121,12 @@ def put_many(descriptor, count):
     while count > 0:
         put(descriptor, block[:count])
         count -= len(block)
+
+
+def log(path):
+    if path:
+        with open(path, "a") as file:
+            file.write("started\n")
 
 
 def touch(paths):
@@ -282,6 +289,7 @@ def end(script):
 
 def follow(script, prompt):
     touch(script.get("touch"))
+    log(script.get("log"))
     if "pid_file" in script:
         with open(script["pid_file"], "w", encoding="ascii") as file:
             file.write(f"{os.getpid()}\n")

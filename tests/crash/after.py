@@ -1,11 +1,12 @@
 """After a restart: everything that was answered is there, exactly once."""
 import itertools
 import json
+import os
 import time
 
 import client
-from gateway import SECONDS_MAX
-from census import check_directories, check_rows
+from census import check_directories, check_rows, ledger_of
+from gateway import SECONDS_MAX, wait_until
 from record import CLOSING, Session
 
 SOURCES = itertools.count()
@@ -24,10 +25,12 @@ class Check:
 
     def all(self):
         """In this order: first what must hold before anything new begins."""
+        self.jobs_end()
         check_rows(self.gateway, self.findings)
         check_directories(self.gateway, self.findings)
         self.runs()
         self.apps()
+        self.jobs()
         for app in self.apps_there():
             self.sessions(app)
         for app in self.apps_gone():
@@ -74,6 +77,29 @@ class Check:
         self.figures["deliveries checked"] += len(told)
         for app in self.apps_there():
             app.told.clear()
+
+    # Jobs
+
+    def jobs_end(self):
+        """The gateway goes on with them by itself; then it is quiet, and nothing of them is left."""
+        def are_over():
+            with ledger_of(self.gateway) as ledger:
+                left, = ledger.execute("SELECT count(*) FROM jobs WHERE ended_at IS NULL").fetchone()
+            return left == 0 and not os.listdir(self.gateway.data_dir / "runs")
+        wait_until(are_over, "all accepted jobs are done")
+
+    def jobs(self):
+        """None is lost, and none was begun more often than it says."""
+        for app in self.apps_there():
+            for job in app.jobs:
+                shown = self.get(app.token, f"/jobs/{job.id}")
+                starts = len(job.log.read_text().splitlines()) if job.log.exists() else 0
+                what = f"{starts} starts of {shown}"
+                self.hold(starts <= shown["attempts"] <= shown["max_attempts"], what)
+                self.hold(shown["state"] in ("succeeded", "failed", "interrupted"), what)
+                self.hold(shown["state"] != "succeeded" or starts > 0, what)
+                self.figures[f"jobs {shown['state']}, begun {shown['attempts']} times"] += 1
+            app.jobs = []
 
     # Runs
 

@@ -7,7 +7,7 @@ import threading
 import client
 from census import CAP
 from client import Lost
-from record import CLOSING, App, Figures, Findings, Run, Session, Upload
+from record import CLOSING, App, Figures, Findings, Job, Run, Session, Upload
 
 AGENTS = ("demo", "demo", "fake")
 # What becomes of work whose agent, or its launcher, was killed.
@@ -16,7 +16,7 @@ AGENT_DEATHS = {"agent_exited", "agent_signal", "agent_exit", "agent_silent", "a
                 "acpx_queue"}
 WEIGHTS = {"turn": 14, "streamed_turn": 12, "cut_stream": 8, "two_turns": 4, "cancelled_turn": 5,
            "asked_turn": 6, "create": 7, "close": 3, "close_while_busy": 1, "run": 5,
-           "left_run": 1, "capped_run": 3, "upload": 5, "mint": 5, "rotate": 3, "revoke": 4, "tail": 3, "look": 3}
+           "left_run": 1, "capped_run": 3, "job": 6, "upload": 5, "mint": 5, "rotate": 3, "revoke": 4, "tail": 3, "look": 3}
 
 
 # So large that they refuse nothing: each ask reserves, and is settled, under kills.
@@ -40,6 +40,7 @@ class Worker:
         self.findings = Findings()
         self.figures = Figures()
         self.minted = 0
+        self.logs = 0
 
     def start(self, gateway, seed, are_agents_killed, is_over=None):
         self.gateway = gateway
@@ -192,6 +193,18 @@ class Worker:
             self.take_run(answer, "failed", answer.code)
         elif self.expect(answer, 200, f"a run of {app.name}"):
             self.take_run(answer, "succeeded", "ok")
+
+    def do_job(self):
+        """Done by the gateway itself, before or after the next kill; its agent notes each start."""
+        app = self.app()
+        self.logs += 1
+        log = self.gateway.root / f"job-{self.name}-{self.number}-{self.logs}.log"
+        script = {"log": str(log), "sleep": self.choice.choice([0, 0, 0.05, 0.2])}
+        answer = self.call(app.token, "POST /jobs", {
+            "run": {"prompt": json.dumps(script)}, "attempts": self.choice.choice([1, 1, 2])})
+        if self.expect(answer, 202, f"a job of {app.name}"):
+            app.jobs.append(Job(answer.body["job_id"], log))
+            self.note("job")
 
     def take_run(self, answer, state, outcome):
         run_id = answer.headers.get("x-clawdforge-run-id")

@@ -39,6 +39,7 @@ class App:
         self.sessions = []
         self.uploads = []
         self.told = set()  # questions that a reader was told, of sessions with a webhook
+        self.jobs = []  # accepted, and not looked at since
 
     def open_sessions(self):
         return [session for session in self.sessions if session.is_usable()]
@@ -50,6 +51,12 @@ class Upload:
         self.content = content
         self.made_at = time.monotonic()
         self.is_checked = False
+
+
+class Job:
+    def __init__(self, job_id, log):
+        self.id = job_id
+        self.log = log  # of the starts of its agent
 
 
 class Run:

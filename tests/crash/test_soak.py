@@ -28,7 +28,8 @@ SESSION_SECONDS = RETENTION_SECS / 2  # then it is closed, before its first even
 UPLOAD_SECS = 60  # the shortest that there is
 SETTINGS = {"max_live_sessions": 500, "max_agents": 12, "max_runs": 6, "kill_grace_ms": 300,
             "cancel_grace_ms": 500, "log_level": "warn", "sweep_interval_secs": 1,
-            "session_hard_ttl_secs": RETENTION_SECS, "audit_max_age_secs": RETENTION_SECS}
+            "session_hard_ttl_secs": RETENTION_SECS, "audit_max_age_secs": RETENTION_SECS,
+            "job_ttl_secs": RETENTION_SECS}
 TABLES = ("sessions", "turns", "journal", "uploads", "runs", "session_events")
 
 # How much more the median of the last fifth may be than that of the second: a share, and what
