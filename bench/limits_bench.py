@@ -1,5 +1,5 @@
-"""What limits cost: runs of an app with three budgets and a rate against those of one without, in
-turns, on one gateway; and how the cost grows with the number of apps and of usage rows.
+"""What limits and idempotency keys cost: runs of an app with three budgets and a rate, with and
+without a key, against those of one without any, in turns, on one gateway; and how the cost grows with the number of apps and of usage rows.
 
   CLAWDFORGE_BIN=build/bench/clawdforge bench/limits_bench.py [rounds]
 """
@@ -13,16 +13,19 @@ import sys
 import tempfile
 import time
 import urllib.request
+import uuid
 
 BUDGETS = [{"window": "day", "unit": "asks", "limit": 10**9},
            {"window": "month", "unit": "usd", "limit": 10**6},
            {"window": "total", "unit": "tokens", "limit": 10**12}]
 
 
-def call(url, token, path, body=None):
+def call(url, token, path, body=None, key=None):
     request = urllib.request.Request(url + path, headers={"Authorization": f"Bearer {token}"},
                                      data=None if body is None else json.dumps(body).encode())
     request.add_header("Content-Type", "application/json")
+    if key is not None:
+        request.add_header("Idempotency-Key", key)
     with urllib.request.urlopen(request, timeout=60) as answer:
         return json.load(answer)
 
@@ -42,7 +45,8 @@ def medians(url, tokens, rounds):
     for number in range(rounds + 10):
         for name, token in tokens.items():
             begun = time.perf_counter()
-            call(url, token, "/run", {"agent": "demo", "prompt": "hi"})
+            call(url, token, "/run", {"agent": "demo", "prompt": "hi"},
+                 str(uuid.uuid4()) if name == "keyed" else None)
             if number >= 10:
                 times[name].append(1000 * (time.perf_counter() - begun))
     return {name: statistics.median(values) for name, values in times.items()}
@@ -70,15 +74,18 @@ def main():
         try:
             tokens = {name: call(url, "x" * 32, "/admin/tokens", {"name": name, **fields})["token"]
                       for name, fields in {
-                          "plain": {}, "limited": {"budgets": BUDGETS, "asks_per_minute": 10**6}
+                          "plain": {}, "limited": {"budgets": BUDGETS, "asks_per_minute": 10**6},
+                          "keyed": {"budgets": BUDGETS, "asks_per_minute": 10**6}
                       }.items()}
-            for label in ("2 apps, no usage", "10,000 apps, 1,000,000 rows of usage"):
+            for label in ("3 apps, no usage", "10,000 apps, 1,000,000 rows of usage"):
                 if label[0] == "1":
                     fill(data_dir, 9_990, 1_000_000)
                     time.sleep(2)  # the gateway reads the apps again
                 found = medians(url, tokens, rounds)
                 print(f"{label}: plain {found['plain']:.2f} ms, three budgets and a rate "
-                      f"{found['limited']:.2f} ms, ratio {found['limited'] / found['plain']:.3f}")
+                      f"{found['limited']:.2f} ms, ratio {found['limited'] / found['plain']:.3f}; "
+                      f"with a key as well {found['keyed']:.2f} ms, "
+                      f"ratio {found['keyed'] / found['plain']:.3f}")
         finally:
             process.terminate()
             process.wait(30)

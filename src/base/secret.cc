@@ -74,6 +74,24 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
+struct Sha256::State {
+  SHA256_CTX context;
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) { SHA256_Init(&state_->context); }
+
+Sha256::~Sha256() = default;
+
+void Sha256::add(std::string_view piece) {
+  SHA256_Update(&state_->context, piece.data(), piece.size());
+}
+
+Digest Sha256::digest() {
+  Digest digest;
+  SHA256_Final(digest.data(), &state_->context);
+  return digest;
+}
+
 std::string to_hex(const Digest& digest) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,22 @@ Digest sha256(std::string_view text);
 
 // Signs `text` so that only a holder of `key` can have done it.
 Digest hmac_sha256(std::string_view key, std::string_view text);
+
+// The same of a text that comes in pieces.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+
+  void add(std::string_view piece);
+  Digest digest();  // once, and the last call
+
+ private:
+  struct State;
+  const std::unique_ptr<State> state_;
+};
 
 std::string to_hex(const Digest& digest);
 

@@ -63,6 +63,9 @@ std::string request_text(const ServerAddress& address, const ClientRequest& requ
                   address.port, request.accept);
   if (!request.prefer.empty()) text += fmt::format("Prefer: {}\r\n", request.prefer);
   if (request.last_event_id) text += fmt::format("Last-Event-ID: {}\r\n", *request.last_event_id);
+  if (!request.idempotency_key.empty()) {
+    text.append("Idempotency-Key: ").append(request.idempotency_key).append("\r\n");
+  }
   if (!request.token.empty()) {
     text.append("Authorization: Bearer ").append(request.token.reveal()).append("\r\n");
   }

@@ -49,6 +49,7 @@ struct ClientRequest {
   std::string accept = "application/json";
   std::string prefer{};  // what the caller would rather have, as the header Prefer
   std::optional<std::uint64_t> last_event_id{};  // of a stream that goes on
+  std::string idempotency_key{};                 // empty: none is sent
 };
 
 struct ClientAnswer {

@@ -89,6 +89,9 @@ struct Config {
   std::int64_t journal_bytes_max_per_app = 0;
   std::int64_t queued_jobs_max_per_app = 0;
   std::chrono::seconds job_ttl{};
+  std::chrono::seconds idempotency_age_max{};
+  std::int64_t keys_max_per_app = 0;       // idempotency keys
+  std::int64_t key_bytes_max_per_app = 0;  // of answers that are kept for them
   std::vector<Budget> budgets;             // of all apps together
   std::int64_t estimate_microusd_min = 0;  // of an ask, where its app has not asked before
   std::int64_t estimate_tokens_min = 0;

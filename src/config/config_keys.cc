@@ -296,6 +296,12 @@ constexpr KeyRow kRows[] = {
     number<&Config::journal_bytes_max_per_app>(
         "max_journal_bytes_per_app", {"4294967296"}, 1024, kKiB* kGiB,
         "Events and rows kept of one app's sessions, open and closed."),
+    number<&Config::idempotency_age_max>("idempotency_secs", {"86400"}, 1, kRetentionSecsMax,
+                                         "How long the answer to an idempotency key is kept."),
+    number<&Config::keys_max_per_app>("max_keys_per_app", {"100000"}, 1, kKiB* kGiB,
+                                      "Idempotency keys kept of one app."),
+    number<&Config::key_bytes_max_per_app>("max_key_bytes_per_app", {"268435456"}, 1, kKiB* kGiB,
+                                           "Answers kept for one app's idempotency keys."),
     {"budgets", KeyKind::text, "", true, 0, 0, "budgets such as day:usd:5,total:asks:1000",
      "What all apps together may use: window:unit:limit, with commas.", &set_budgets,
      &show_budgets},

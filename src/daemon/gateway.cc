@@ -147,6 +147,7 @@ void Gateway::connect() {
     if (removals_.has_any()) tasks_.spawn(removals_.follow());
   });
   sweeper_.add([this](SweepReport* report) { return session_sweep_.sweep(report); });
+  sweeper_.add([this](SweepReport*) { return keys_.sweep(); });
   sweeper_.add([this](SweepReport*) { return tidy_disk(); });
   sweeper_.add([this](SweepReport*) {
     return sweep_usage(&deps_.ledger.usage, &deps_.ledger.budgets, &deps_.clock);
@@ -244,9 +245,9 @@ Endpoints Gateway::endpoints() {
   add_token_routes(all, apps_, sessions_, removals_);
   add_whoami_routes(all, policies_, catalog_.names());
   const Config& config = deps_.config;
-  add_run_routes(all, runs_, deps_.ledger.runs, compute_, run_defaults());
-  add_file_routes(all, uploads_, apps_, static_cast<std::size_t>(config.file_bytes_max));
-  add_session_routes(all, sessions_, apps_, quota_, memory_, compute_, deps_.ledger.sessions,
+  add_run_routes(all, runs_, deps_.ledger.runs, keys_, compute_, run_defaults());
+  add_file_routes(all, uploads_, apps_, keys_, static_cast<std::size_t>(config.file_bytes_max));
+  add_session_routes(all, sessions_, apps_, quota_, memory_, keys_, compute_, deps_.ledger.sessions,
                      session_defaults());
   add_event_routes(all, sessions_, apps_, quota_, memory_);
   add_permission_routes(all, sessions_);
@@ -254,7 +255,8 @@ Endpoints Gateway::endpoints() {
                    {[this] { return starter_.list(); }, [this] { return outlook_.look(); },
                     static_cast<int>(::geteuid())},
                    policies_);
-  add_job_routes(all, {&jobs_, &deps_.ledger.jobs, &answer_files_, &policies_, job_calls()});
+  add_job_routes(all,
+                 {&jobs_, &deps_.ledger.jobs, &answer_files_, &policies_, &keys_, job_calls()});
   add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
   add_delivery_routes(all, deps_.ledger.deliveries, webhooks_);
   add_sweep_routes(all, sweeper_);
@@ -385,6 +387,7 @@ Async<void> Gateway::start() {
   if (counted) counted = co_await sessions_.count_stored();
   if (counted) counted = co_await jobs_.recover();
   if (counted) counted = co_await webhooks_.begin();
+  if (counted) counted = co_await keys_.count_kept();
   if (!counted) co_return counted;
   co_await await_first_look();
 

@@ -31,6 +31,7 @@
 #include "hooks/webhooks.h"
 #include "http/server/server.h"
 #include "jobs/jobs.h"
+#include "keys/keys.h"
 #include "ledger/ledger.h"
 #include "process/tree/spawner.h"
 #include "quota/apps.h"
@@ -146,6 +147,11 @@ class Gateway {
   AcpxRecords acpx_records_;
   Uploads uploads_;
   Webhooks webhooks_;
+  Keys keys_{deps_.ledger.keys,
+             deps_.clock,
+             instance_id_,
+             {deps_.config.idempotency_age_max, deps_.config.keys_max_per_app,
+              deps_.config.key_bytes_max_per_app}};
   const AgentCatalog catalog_;
   ProcessStarter starter_;
   Runs runs_;

@@ -104,7 +104,11 @@ Async<Job> Jobs::submit(AppName app, JobRequest request) {
   job.created_at = deps_.clock.now();
   job.ready_at = std::max(job.created_at, request.run_at.value_or(job.created_at));
   job.attempts_max = request.attempts_max;
-  auto added = co_await deps_.rows.add(job, std::move(request.body), {options_.queued_max_per_app});
+  std::optional<KeyWrite> answer;
+  if (request.key) answer = request.key->keep(request.answer_of(job), job.created_at);
+  auto added = co_await deps_.rows.add(job, std::move(request.body), {options_.queued_max_per_app},
+                                       std::move(answer));
+  if (request.key) (added ? request.key->is_settled : request.key->is_undone) = true;
   if (!added) co_return std::unexpected(std::move(added.error()));
   space.keep();
   deps_.metrics.counter("clawdforge_jobs_accepted_total", "Jobs that were accepted.").increment();

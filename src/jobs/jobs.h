@@ -26,6 +26,7 @@
 #include "jobs/job_verdict.h"
 #include "ledger/jobs/job_rows.h"
 #include "model/app.h"
+#include "model/ask_key.h"
 #include "quota/byte_tally.h"
 
 namespace clawdforge {
@@ -58,6 +59,9 @@ struct JobRequest {
   std::optional<TimePoint> run_at{};
   std::int64_t attempts_max = 1;
   std::string request_id{};
+  std::shared_ptr<KeyHold> key{};  // null: it was asked for without one
+  // With a key: what its caller is told, to be kept.
+  std::function<KeptAnswer(const Job&)> answer_of{};
 };
 
 class Jobs {

@@ -24,6 +24,7 @@
 #include "ledger/core/ledger_worker.h"
 #include "ledger/hooks/delivery_rows.h"
 #include "ledger/jobs/job_rows.h"
+#include "ledger/keys/key_rows.h"
 #include "ledger/rows/app_rows.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
@@ -67,6 +68,7 @@ struct Ledger {
   BudgetRows budgets;
   DeliveryRows deliveries;
   JobRows jobs;
+  KeyRows keys;
 };
 
 }  // namespace clawdforge

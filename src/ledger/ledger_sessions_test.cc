@@ -151,8 +151,8 @@ TEST_P(LedgerSessions, NoMoreAreOpenThanTheLimitsAllow) {
 TEST_P(LedgerSessions, AnAgentIsNotedWhileTheSessionIsOpen) {
   open();
   add("s1");
-  ASSERT_TRUE(await(
-      ledger().sessions.note_agent(kFirst, "agent-1", {4711, 99, "b"}, event_of("create", 100))));
+  ASSERT_TRUE(await(ledger().sessions.note_agent(kFirst, "agent-1", {4711, 99, "b"},
+                                                 SessionCreated{event_of("create", 100)})));
   EXPECT_EQ(find("s1").agent_session_id, "agent-1");
   ASSERT_TRUE(await(ledger().sessions.forget_process(kFirst)));
   ASSERT_TRUE(await(as("i2").sessions.note_agent(kFirst, "agent-2", {1, 2, "b"}, std::nullopt)));
@@ -161,8 +161,8 @@ TEST_P(LedgerSessions, AnAgentIsNotedWhileTheSessionIsOpen) {
 
   ASSERT_TRUE(close("s1", 101));
   for (const char* id : {"s1", "never-there"}) {
-    const auto noted =
-        await(ledger().sessions.note_agent(SessionId(id), "agent-3", {}, event_of("create", 102)));
+    const auto noted = await(ledger().sessions.note_agent(SessionId(id), "agent-3", {},
+                                                          SessionCreated{event_of("create", 102)}));
     ASSERT_FALSE(noted);
     EXPECT_EQ(noted.error().kind, Errc::gone);
     EXPECT_EQ(noted.error().code, "session_closed");

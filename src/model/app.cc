@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/json_text.h"
+#include "model/token_event.h"
+
 namespace clawdforge {
 
 std::string_view name_of(EventFormat format) {
@@ -19,6 +22,20 @@ bool is_app_name(std::string_view text) {
   return !text.empty() && text.size() <= kNameBytesMax && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
+}
+
+AuditEvent token_event(std::string_view event, const AdminOrigin& by, TimePoint at,
+                       std::string_view members) {
+  AuditEvent noted{.event = std::string(event), .at = at, .meta = {}};
+  std::string& meta = noted.meta;
+  meta = by.door == AdminDoor::socket ? R"({"by":"admin_socket")" : R"({"by":"admin_token")";
+  if (!by.address.empty()) {
+    meta += R"(,"address":)";
+    append_json_string(meta, by.address);
+  }
+  if (!members.empty()) meta.append(",").append(members);
+  meta += '}';
+  return noted;
 }
 
 }  // namespace clawdforge

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/strong_id.h"
+#include "model/ask_key.h"
 
 namespace clawdforge {
 
@@ -48,6 +49,7 @@ struct Run {
   std::int64_t prompt_bytes = 0;
   TimePoint started_at;
   InstanceId instance_id;
+  std::optional<AskKey> key{};  // is begun with it
 };
 
 // Of what is told to callers about a failed run or turn, and kept in the ledger.
@@ -75,6 +77,7 @@ struct RunEnd {
   // For how long the agent worked. None: it was not asked, so this is not an ask.
   std::optional<std::int64_t> agent_ms;
   std::string reservation;  // of the ask; given back with this. Empty: none
+  std::optional<KeyWrite> key{};
 };
 
 // A row as the audit shows it; `end` is absent while the run is under way.

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/strong_id.h"
 #include "model/agent.h"
+#include "model/ask_key.h"
 #include "model/run.h"
 
 namespace clawdforge {
@@ -98,6 +99,7 @@ struct JournalBlock {
 struct TurnStart {
   std::int64_t index = 0;
   TimePoint at;
+  std::optional<AskKey> key{};  // is begun with it
 };
 
 enum class TurnState { accepted, done, failed, cancelled, interrupted };
@@ -117,6 +119,7 @@ struct TurnSettled {
   // For how long the agent worked. None: it was not asked, so this is not an ask.
   std::optional<std::int64_t> agent_ms{};
   std::string reservation{};  // of the ask; given back with this. Empty: none
+  std::optional<KeyWrite> key{};
 };
 
 // One line of the audit: create, turn, close, sweep_close, hard_delete, cancel,
@@ -125,6 +128,12 @@ struct AuditEvent {
   std::string event;
   TimePoint at;
   std::string meta = "{}";  // JSON text of an object
+};
+
+// What the ledger is told when the agent of a new session has started for the first time.
+struct SessionCreated {
+  AuditEvent event;
+  std::optional<KeyWrite> key{};
 };
 
 }  // namespace clawdforge

@@ -49,7 +49,7 @@ class Verify : public ::testing::Test {
       session.created_at = at_second(100);
       done(ledger.sessions.add(session, {100, {}}));
       done(ledger.sessions.note_agent(SessionId(id), "agent-1", {4711, 9, "boot"},
-                                      AuditEvent{"create", at_second(101), "{}"}));
+                                      SessionCreated{{"create", at_second(101), "{}"}}));
       SessionWrite write{.session_id = SessionId(id),
                          .app = AppName("a"),
                          .starts = {},

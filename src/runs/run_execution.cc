@@ -147,6 +147,7 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
           .prompt_bytes = static_cast<std::int64_t>(request.prompt.size()),
           .started_at = deps_.clock.now(),
           .instance_id = deps_.instance_id};
+  if (const auto& key = request.key) row.key = key->begin();
   auto shot = deps_.starter.start_one_shot(
       {.spec = *spec,
        .app = run->app->name,
@@ -170,7 +171,9 @@ Async<void> RunExecution::add_row(std::shared_ptr<LiveRun> run, Run row) {
   auto added = co_await deps_.rows.add(std::move(row), run->shot->mark());
   if (!added && may_be_kept(added.error())) {
     // The row may come after all, and must not say for ever that it runs.
-    deps_.settler.settle_later(end_of(*run, added.error(), RunStop::none, deps_.clock.now()));
+    RunEnd end = end_of(*run, added.error(), RunStop::none, deps_.clock.now());
+    if (const auto& key = run->request.key) end.key = key->release(end.ended_at);
+    deps_.settler.settle_later(std::move(end));
   }
   co_return added;
 }
@@ -226,11 +229,16 @@ Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answ
                     .agent_ms = end.duration_ms});
     }
   }
+  if (const auto& key = run->request.key) {
+    end.key = end.agent_ms ? key->keep(run->request.answer_of(outcome), end.ended_at)
+                           : key->release(end.ended_at);
+  }
   // Done means committed: a caller whose run is not settled is told so, and not its result.
   auto settled = co_await deps_.settler.settle(std::move(end));
   if (!settled) {
     run->set_answer(std::unexpected(std::move(settled.error())));
   } else {
+    if (const auto& key = run->request.key) key->is_settled = true;
     run->set_answer(std::move(outcome));
   }
 }

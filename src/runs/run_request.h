@@ -2,16 +2,21 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "model/agent.h"
+#include "model/ask_key.h"
 #include "model/run.h"
 #include "quota/budgets/limit_notice.h"
 
 namespace clawdforge {
+
+struct RunOutcome;
 
 struct RunRequest {
   std::string agent;
@@ -25,6 +30,9 @@ struct RunRequest {
   std::chrono::seconds timeout{};
   bool waits = false;  // rather than be refused by a limit that ends in time
   std::chrono::steady_clock::time_point received;  // what the timeout counts from
+  std::shared_ptr<KeyHold> key{};                  // null: it was asked without one
+  // With a key: what its caller is told, to be kept.
+  std::function<KeptAnswer(const RunOutcome&)> answer_of{};
 };
 
 struct RunOutcome {

@@ -88,6 +88,8 @@ Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
 Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest request,
                                 HangUp* hang_up) {
   if (live_.is_stopping()) co_return shutting_down();
+  const std::shared_ptr<KeyHold> key = request.key;
+  const auto answer_of = std::move(request.answer_of);
   const auto session = new_session(*app, std::move(request));
   if (!session) co_return session;
   if (auto space = check_space(*app); !space) co_return std::unexpected(std::move(space.error()));
@@ -106,14 +108,19 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
     co_return shutting_down();
   }
   const auto live = live_.find_or_add(*session);
-  const auto started = co_await start_first(live, hang_up);
+  std::optional<KeyWrite> kept;
+  if (key) kept = key->keep(answer_of(*session), deps_.clock.now());
+  const auto started = co_await start_first(live, std::move(kept), hang_up);
+  if (key) (started ? key->is_settled : key->is_undone) = true;
   if (started) co_return session;
   co_await closer_.undo(live->session(), was_begun(started.error()),
                         creation(*session, deps_.clock.now(), &started.error()));
   co_return std::unexpected(started.error());
 }
 
-Async<void> Sessions::start_first(std::shared_ptr<LiveSession> live, HangUp* hang_up) {
+Async<void> Sessions::start_first(std::shared_ptr<LiveSession> live, std::optional<KeyWrite> key,
+                                  HangUp* hang_up) {
+  const bool has_key = key.has_value();
   Timer deadline(deps_.executor);
   deadline.expires_after(options_.start_max);
   deadline.async_wait([weak = std::weak_ptr(live)](boost::system::error_code error) {
@@ -124,11 +131,13 @@ Async<void> Sessions::start_first(std::shared_ptr<LiveSession> live, HangUp* han
     if (const auto unwanted = weak.lock()) unwanted->interrupt();
   });
   // The row as it was written is what the audit's line is about.
-  const auto failure = co_await live->start(creation(live->session(), deps_.clock.now()));
+  const auto failure = co_await live->start(
+      {.event = creation(live->session(), deps_.clock.now()), .key = std::move(key)});
   if (failure && live_.is_stopping()) co_return shutting_down();
   if (failure && live->is_ending()) co_return session_closed();
   if (failure) co_return std::unexpected(*failure);
-  if (hang_up != nullptr && hang_up->has_happened()) {
+  // With a key the caller can come back for it.
+  if (hang_up != nullptr && hang_up->has_happened() && !has_key) {
     co_return fail(Errc::gone, "cancelled", "The caller hung up before the session was made.");
   }
   co_return Result<void>{};

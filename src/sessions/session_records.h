@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,10 @@ struct SessionRequest {
   std::string effort;
   std::string mcp_servers;  // JSON text of an array
   std::optional<PermissionMode> permission_mode;
-  std::string webhook;  // where the app is told of questions
+  std::string webhook;             // where the app is told of questions
+  std::shared_ptr<KeyHold> key{};  // null: it was asked for without one
+  // With a key: what its caller is told, to be kept.
+  std::function<KeptAnswer(const Session&)> answer_of{};
 };
 
 struct TurnStream {

@@ -138,7 +138,7 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
                                     {WorkKind::turn, session->agent, session->model}, request.waits,
                                     request.received + request.timeout);
   if (!ticket) co_return std::unexpected(std::move(ticket.error()));
-  request.is_reserved = ticket->has_reservation();
+  request.is_reserved = ticket->has_reservation() || request.key;
   std::vector<Attachment> attachments;
   if (!request.files.empty()) {
     auto found = co_await deps_.uploads.find(app->name, request.files);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -110,7 +111,8 @@ class Sessions {
   Result<void> check_space(const App& app) const;
   Result<void> check_policy(const Policy& policy, const Session& session) const;
   Result<Session> new_session(const App& app, SessionRequest request);
-  Async<void> start_first(std::shared_ptr<LiveSession> live, HangUp* hang_up);
+  Async<void> start_first(std::shared_ptr<LiveSession> live, std::optional<KeyWrite> key,
+                          HangUp* hang_up);
 
   // Owns what the references below name, so that this header shows none of it to the API.
   struct Parts;

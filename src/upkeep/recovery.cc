@@ -19,6 +19,7 @@ struct Found {
   RunsRecovered runs;
   SessionsRecovered sessions;
   UploadsRecovered uploads;
+  std::int64_t keys_interrupted = 0;
 };
 
 Async<LeftoversReport> end_processes(RecoveryDependencies deps) {
@@ -51,7 +52,8 @@ void report(const Found& found, Log& log, Metrics& metrics) {
       {"process_trees_stuck", static_cast<std::int64_t>(found.processes.stuck.size())},
       {"directories", directories},
       {"upload_files", found.uploads.files_removed},
-      {"upload_rows", found.uploads.rows_removed}};
+      {"upload_rows", found.uploads.rows_removed},
+      {"keys", found.keys_interrupted}};
   bool is_clean = true;
   for (const LogField& count : counts) {
     const auto value = std::get<std::int64_t>(count.value);
@@ -80,6 +82,9 @@ Async<void> recover(RecoveryDependencies deps) {
   const auto adopted = co_await recover_sessions(deps);
   if (!adopted) co_return std::unexpected(adopted.error());
   found.sessions = *adopted;
+  const auto interrupted = co_await deps.ledger.keys.interrupt_left(deps.clock.now());
+  if (!interrupted) co_return std::unexpected(interrupted.error());
+  found.keys_interrupted = *interrupted;
   const auto joined = co_await recover_uploads(deps);
   if (!joined) co_return std::unexpected(joined.error());
   found.uploads = *joined;

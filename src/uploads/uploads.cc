@@ -122,13 +122,17 @@ Async<KeptUpload> Uploads::keep(std::unique_ptr<IncomingUpload> incoming, NewUpl
     co_return std::unexpected(named.error());
   }
   const TimePoint now = clock_.now();
+  std::optional<KeyWrite> answer;
+  if (upload.key) answer = upload.key->keep(upload.answer_of(kept), now);
   auto added = co_await rows_.add({.token_digest = digest,
                                    .app = std::move(upload.app),
                                    .size = kept.size,
                                    .extension = safe_extension(upload.filename),
                                    .created_at = now,
                                    .expires_at = now + std::chrono::seconds(kept.ttl_secs),
-                                   .instance_id = instance_id_});
+                                   .instance_id = instance_id_},
+                                  std::move(answer));
+  if (upload.key) (added ? upload.key->is_settled : upload.key->is_undone) = true;
   if (!added) co_return std::unexpected(added.error());
   unlisted.release();
   incoming->space_.keep();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "base/ids.h"
 #include "base/secret.h"
 #include "base/strong_id.h"
+#include "model/ask_key.h"
 #include "quota/byte_tally.h"
 
 namespace clawdforge {
@@ -47,10 +49,15 @@ class IncomingUpload {
   ByteReservation space_;
 };
 
+struct KeptUpload;
+
 struct NewUpload {
   AppName app;
   std::string filename;                  // foreign: only a safe extension survives
   std::optional<std::int64_t> ttl_secs;  // clamped to what is allowed
+  std::shared_ptr<KeyHold> key{};        // null: it came without one
+  // With a key: what its caller is told, to be kept.
+  std::function<KeptAnswer(const KeptUpload&)> answer_of{};
 };
 
 // The only moment at which a file's token can be seen.

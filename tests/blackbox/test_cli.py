@@ -227,6 +227,21 @@ def test_run_and_upload_print_what_a_script_needs(gateway):
     assert piped.stdout == "You said: from a pipe\n", piped.stderr
 
 
+def test_run_with_a_key_is_done_once(gateway):
+    env = {"CLAWDFORGE_TOKEN": gateway.mint("keyed")["token"]}
+
+    def keyed(key, prompt):
+        return cli(gateway, "run", "--agent", "demo", "--key", key, "--json", prompt, env=env)
+
+    first = keyed("k-1", "Hello")
+    assert first.returncode == 0 and json.loads(first.stdout)["ok"] is True, first.stderr
+    assert keyed("k-1", "Hello").stdout == first.stdout
+    assert keyed("k-1", "Bye").returncode == 4
+    for key in ("a b", "a\r\nX: y", "x" * 256):
+        refused = keyed(key, "Hello")
+        assert refused.returncode == 2 and "--key" in refused.stderr
+
+
 def test_run_and_upload_need_an_apps_token_and_say_what_is_wrong(gateway):
     env = {"CLAWDFORGE_TOKEN": gateway.mint("scripts")["token"]}
     for arguments, code in [(["run", "x"], 3), (["upload", gateway.stderr_file], 3)]:

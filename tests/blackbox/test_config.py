@@ -20,7 +20,7 @@ max_connections_per_app max_event_streams_per_app
 cancel_grace_ms kill_grace_ms pid_namespace drain_grace_secs permission_timeout_secs permission_mode
 journal_max_age_secs journal_max_bytes_per_session audit_max_age_secs webhook_timeout_secs
 webhook_max_pause_secs webhook_give_up_secs delivery_ttl_secs reader_buffer_bytes log_level
-log_format""".split()
+log_format idempotency_secs max_keys_per_app max_key_bytes_per_app""".split()
 SOURCES = ("flag", "environment", "file", "default")
 
 
@@ -79,7 +79,8 @@ def test_what_is_shown_is_a_file_that_says_the_same(tmp_path):
     ("journal_max_bytes_per_session", str(256 << 20)), ("reader_buffer_bytes", str(1 << 20)),
     ("webhook_timeout_secs", "10"), ("webhook_max_pause_secs", "3600"),
     ("webhook_give_up_secs", "86400"), ("delivery_ttl_secs", "259200"),
-    ("log_level", "info"), ("log_format", "json")])
+    ("log_level", "info"), ("log_format", "json"), ("idempotency_secs", "86400"),
+    ("max_keys_per_app", "100000"), ("max_key_bytes_per_app", str(256 << 20))])
 def test_the_defaults_are_the_promised_ones(tmp_path, key, value):
     assert re.search(rf"(?<![\w.]){re.escape(value)}(?!\w)", shown(config(tmp_path), key)[0])
 

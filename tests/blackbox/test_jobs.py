@@ -408,3 +408,33 @@ def test_jobs_are_counted_by_how_they_ended(claude):
                  'clawdforge_jobs_ended_total{state="cancelled"} 1',
                  'clawdforge_jobs{state="queued"} 0', 'clawdforge_jobs_accepted_total 3'):
         assert line in metrics, line
+
+
+# Idempotency keys
+
+def test_a_key_makes_one_job_and_tells_of_it_again_also_after_a_crash(gateway):
+    app = App(gateway)
+    headers = {"Idempotency-Key": "order-1"}
+    body = run_of("hello", agent="demo")
+    first = post(app, body, headers=headers)
+    assert first.status_code == 202, first.text
+    gateway.kill()
+    gateway.start()
+    again = post(app, body, headers=headers)
+    assert (again.status_code, again.content) == (202, first.content)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.headers["Location"] == first.headers["Location"]
+    assert len(app.client().get("/jobs").json()["jobs"]) == 1
+    other = post(app, run_of("something else", agent="demo"), headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_mismatch")
+
+
+def test_a_key_with_respond_async_makes_one_job(gateway):
+    app = App(gateway)
+    ask = lambda: app.client().post("/run", json=App.body("hello", {"agent": "demo"}), headers={
+        "Idempotency-Key": "order-2", "Prefer": "respond-async"})
+    first, again = ask(), ask()
+    assert (first.status_code, again.status_code) == (202, 202)
+    assert again.content == first.content
+    assert again.headers["Preference-Applied"] == "respond-async"
+    assert len(app.client().get("/jobs").json()["jobs"]) == 1

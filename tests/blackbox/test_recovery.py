@@ -18,7 +18,8 @@ from streams import assert_one_apart, tail
 
 OTHER_BOOT = "5f0c2a0e-0000-4000-8000-000000000000"
 NOTHING = {"runs": 0, "turns": 0, "sessions_never_made": 0, "process_trees": 0,
-           "process_trees_stuck": 0, "directories": 0, "upload_files": 0, "upload_rows": 0}
+           "process_trees_stuck": 0, "directories": 0, "upload_files": 0, "upload_rows": 0,
+           "keys": 0}
 LEFTOVERS_END_SECONDS = 10
 TREE_GRACES = {"kill_grace_ms": 200, "cancel_grace_ms": 200}
 

@@ -5,7 +5,7 @@ import os
 import time
 
 import client
-from census import check_directories, check_rows, ledger_of
+from census import check_directories, check_rows, count_asks, ledger_of
 from gateway import SECONDS_MAX, wait_until
 from record import CLOSING, Session
 
@@ -31,6 +31,7 @@ class Check:
         self.runs()
         self.apps()
         self.jobs()
+        self.keys()
         for app in self.apps_there():
             self.sessions(app)
         for app in self.apps_gone():
@@ -120,6 +121,34 @@ class Check:
                        f"the run {run.id} was answered as {run.state}, {run.outcome}: {row}")
         for worker in self.workers:
             worker.runs = []
+
+    # Keys
+
+    def keys(self):
+        """One that is sent again gets what was answered, and starts nothing a second time."""
+        for worker in self.workers:
+            for key in worker.keys:
+                self.key(key)
+            for app in {key.app for key in worker.keys}:
+                asks = count_asks(self.gateway, app.name)
+                known = len([key for key in worker.keys if key.app is app])
+                self.hold(asks <= known, f"{app.name} sent {known} keys, and {asks} agents were asked")
+
+    def key(self, key):
+        def send():
+            return client.call(self.gateway, key.app.token, "POST /run", key.body, key.header)
+        first = send()
+        if key.answer is not None:
+            self.hold((first.status, first.raw) == (key.answer.status, key.answer.raw),
+                      f"the key {key.key} was answered {key.answer}, and now {first}")
+            self.hold(first.headers.get("idempotency-replayed") == "true",
+                      f"the key {key.key} was answered, and is done again: {first}")
+        elif first.code == "interrupted":
+            self.figures["keys that a kill has interrupted"] += 1
+        second = send()
+        self.hold((second.status, second.raw) == (first.status, first.raw),
+                  f"the key {key.key} gets {first} and {second}")
+        key.answer = second
 
     # Apps
 

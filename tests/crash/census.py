@@ -172,3 +172,12 @@ def check_directories(gateway, findings):
         found = set(os.listdir(gateway.data_dir / name))
         findings.check(found <= rows, f"no row knows of {name}: {sorted(found - rows)[:5]}")
         findings.check(rows <= found, f"nothing is there for {name}: {sorted(rows - found)[:5]}")
+
+
+def count_asks(gateway, app):
+    """Of the runs of an app, those whose agent was asked."""
+    with contextlib.closing(
+            sqlite3.connect(f"file:{gateway.data_dir}/clawdforge.db?mode=ro", uri=True)) as ledger:
+        row = ledger.execute("SELECT COUNT(*) FROM runs WHERE app_name = ? AND agent_ms IS NOT NULL",
+                             (app,)).fetchone()
+    return row[0]

@@ -14,10 +14,11 @@ class Lost(Exception):
 
 
 class Answered:
-    def __init__(self, status, headers, body):
+    def __init__(self, status, headers, body, raw):
         self.status = status
         self.headers = headers
         self.body = body
+        self.raw = raw
 
     @property
     def code(self):
@@ -47,7 +48,7 @@ class Pending:
         if answer is None:
             raise Lost("closed without an answer")
         headers = {name.lower(): value for name, value in answer.headers}
-        return Answered(answer.status, headers, json.loads(answer.body))
+        return Answered(answer.status, headers, json.loads(answer.body), answer.body)
 
     def is_answered(self):
         """Whether something of an answer has come, or the end of the connection."""
@@ -57,14 +58,14 @@ class Pending:
         self.wire.socket.close()
 
 
-def send(gateway, token, line, body=None):
+def send(gateway, token, line, body=None, *headers):
     if body is None:
-        return Pending(gateway, request(line, bearer(token)))
-    return Pending(gateway, with_body(line, json.dumps(body).encode(), bearer(token)))
+        return Pending(gateway, request(line, bearer(token), *headers))
+    return Pending(gateway, with_body(line, json.dumps(body).encode(), bearer(token), *headers))
 
 
-def call(gateway, token, line, body=None):
-    return send(gateway, token, line, body).answer()
+def call(gateway, token, line, body=None, *headers):
+    return send(gateway, token, line, body, *headers).answer()
 
 
 def upload(gateway, token, content, ttl_secs):

@@ -7,7 +7,7 @@ import threading
 import client
 from census import CAP
 from client import Lost
-from record import CLOSING, App, Figures, Findings, Job, Run, Session, Upload
+from record import CLOSING, App, Figures, Findings, Job, Key, Run, Session, Upload
 
 AGENTS = ("demo", "demo", "fake")
 # What becomes of work whose agent, or its launcher, was killed.
@@ -16,7 +16,8 @@ AGENT_DEATHS = {"agent_exited", "agent_signal", "agent_exit", "agent_silent", "a
                 "acpx_queue"}
 WEIGHTS = {"turn": 14, "streamed_turn": 12, "cut_stream": 8, "two_turns": 4, "cancelled_turn": 5,
            "asked_turn": 6, "create": 7, "close": 3, "close_while_busy": 1, "run": 5,
-           "left_run": 1, "capped_run": 3, "job": 6, "upload": 5, "mint": 5, "rotate": 3, "revoke": 4, "tail": 3, "look": 3}
+           "left_run": 1, "capped_run": 3, "job": 6, "keyed_run": 8, "upload": 5, "mint": 5,
+           "rotate": 3, "revoke": 4, "tail": 3, "look": 3}
 
 
 # So large that they refuse nothing: each ask reserves, and is settled, under kills.
@@ -37,6 +38,7 @@ class Worker:
         self.apps = []
         self.lost_names = set()  # of apps whose minting got no answer
         self.runs = []
+        self.keys = []
         self.findings = Findings()
         self.figures = Figures()
         self.minted = 0
@@ -86,7 +88,7 @@ class Worker:
     def app(self):
         apps = [app for app in self.apps
                 if not (app.is_gone or app.is_token_unsure or app.is_revoke_unsure
-                        or app.name.endswith("-capped"))]
+                        or app.name.endswith(("-capped", "-keyed")))]
         return self.choice.choice(apps) if apps else self.do_mint()
 
     def session(self, mode=None):
@@ -205,6 +207,33 @@ class Worker:
         if self.expect(answer, 202, f"a job of {app.name}"):
             app.jobs.append(Job(answer.body["job_id"], log))
             self.note("job")
+
+    def do_keyed_run(self):
+        """Sent with a key, perhaps twice at once: see Check.keys()."""
+        app = next((app for app in self.apps if app.name.endswith("-keyed")), None)
+        if app is None:
+            self.minted += 1
+            name = f"{self.name}-{self.number}-{self.minted}-keyed"
+            self.lost_names.add(name)
+            answer = self.admin("POST /admin/tokens", {"name": name, "budgets": BUDGETS})
+            self.lost_names.discard(name)
+            if not self.expect(answer, 200, f"mint {name}"):
+                raise Lost("there is no app with keys")
+            app = App(name, answer.body["token"])
+            self.apps.append(app)
+        body = self.choice.choice([{"agent": "demo", "prompt": f"keyed {len(self.keys)}"},
+                                   {"prompt": json.dumps({"result": "keyed"})}])
+        key = Key(app, f"key-{self.number}-{self.minted}-{self.choice.random()}", body)
+        self.keys.append(key)
+        pending = [client.send(self.gateway, app.token, "POST /run", body, key.header)
+                   for _ in range(self.choice.choice([1, 2]))]
+        answers = [one.answer() for one in pending]
+        for answer in answers:
+            if not self.is_death(answer) and self.expect(answer, 200, "a run with a key"):
+                key.answer = answer
+        self.findings.check(len({answer.raw for answer in answers}) == 1 or self.are_agents_killed,
+                            f"two answers to one key: {answers}")
+        self.note("run with a key")
 
     def take_run(self, answer, state, outcome):
         run_id = answer.headers.get("x-clawdforge-run-id")

@@ -66,6 +66,20 @@ class Run:
         self.outcome = outcome
 
 
+class Key:
+    """A run that was sent with an idempotency key."""
+
+    def __init__(self, app, key, body):
+        self.app = app
+        self.key = key
+        self.body = body
+        self.answer = None  # None: none has come, or none that is kept
+
+    @property
+    def header(self):
+        return f"Idempotency-Key: {self.key}"
+
+
 class Session:
     def __init__(self, session_id, app, agent, mode):
         self.id = session_id

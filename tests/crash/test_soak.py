@@ -29,8 +29,9 @@ UPLOAD_SECS = 60  # the shortest that there is
 SETTINGS = {"max_live_sessions": 500, "max_agents": 12, "max_runs": 6, "kill_grace_ms": 300,
             "cancel_grace_ms": 500, "log_level": "warn", "sweep_interval_secs": 1,
             "session_hard_ttl_secs": RETENTION_SECS, "audit_max_age_secs": RETENTION_SECS,
-            "job_ttl_secs": RETENTION_SECS}
-TABLES = ("sessions", "turns", "journal", "uploads", "runs", "session_events")
+            "idempotency_secs": RETENTION_SECS, "job_ttl_secs": RETENTION_SECS}
+TABLES = ("sessions", "turns", "journal", "uploads", "runs", "session_events",
+          "idempotency_keys")
 
 # How much more the median of the last fifth may be than that of the second: a share, and what
 # may be added to it.
@@ -42,7 +43,8 @@ TOLERANCES = {
     "processes": (0.10, 10),
     # What retention removes; how much there is hangs on how fast the machine was just then.
     "sessions": (0.50, 20), "turns": (0.50, 100), "journal": (0.50, 200), "uploads": (0.50, 50),
-    "runs": (0.50, 100), "session_events": (0.50, 200), "ledger_used_kib": (0.50, 512),
+    "runs": (0.50, 100), "session_events": (0.50, 200), "idempotency_keys": (0.50, 100),
+    "ledger_used_kib": (0.50, 512),
 }
 
 

@@ -27,7 +27,7 @@ TESTS_MAY_INCLUDE = {
     "api/native": {"agent/core", "ledger", "sessions/live", "storage/disk", "storage/work"},
     "api/shapes": {"transcript"},
     "client": {"http/server"}, "ledger/core": {"ledger"}, "ledger/sqlite": {"ledger"},
-    "hooks": {"ledger"}, "ledger/rows": {"ledger"}, "offline": {"ledger"}, "quota": {"ledger"}, "runs": {"ledger", "storage/disk"},
+    "hooks": {"ledger"}, "ledger/rows": {"ledger"}, "offline": {"ledger"}, "quota": {"ledger"}, "keys": {"ledger"}, "runs": {"ledger", "storage/disk"},
     "sessions": {"agent/core", "ledger", "quota"}, "sessions/journal": {"ledger"},
     "uploads": {"ledger", "storage/disk"}}
 COMPILED_ALONE = {"launcher"}  # rooms whose sources are not compiled together

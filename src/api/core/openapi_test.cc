@@ -84,7 +84,8 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   Disk disk(io.get_executor());
   UploadFiles upload_files(".", disk);
   Uploads uploads(ledger->uploads, upload_files, clock, ids, InstanceId("instance"), 1'000);
-  add_file_routes(endpoints, uploads, apps, 1024);
+  Keys keys(ledger->keys, clock, InstanceId("instance"), {});
+  add_file_routes(endpoints, uploads, apps, keys, 1024);
   const AgentCatalog catalog({});
   NoAgents starter;
   RunDirs run_dirs(".", disk, log);
@@ -94,13 +95,13 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
              run_dirs, clock, ids, metrics, InstanceId("instance")});
   ComputeWorker compute(io.get_executor());
   ByteBudget memory({.bytes_max = 1024, .share_bytes_max = 1024}, metrics);
-  add_run_routes(endpoints, runs, ledger->runs, compute, {});
+  add_run_routes(endpoints, runs, ledger->runs, keys, compute, {});
   SessionDirs session_dirs(".", disk, log);
   AcpxRecords acpx_records(".", disk);
   Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, quota, policies, catalog,
                      starter, uploads, session_dirs, acpx_records, clock, ids, log, metrics},
                     {});
-  add_session_routes(endpoints, sessions, apps, quota, memory, compute, ledger->sessions, {});
+  add_session_routes(endpoints, sessions, apps, quota, memory, keys, compute, ledger->sessions, {});
   add_event_routes(endpoints, sessions, apps, quota, memory);
   add_permission_routes(endpoints, sessions);
   add_agent_routes(endpoints, {}, policies);
@@ -121,7 +122,8 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
                      .load_trust = {}},
                     {});
   add_delivery_routes(endpoints, ledger->deliveries, webhooks);
-  add_job_routes(endpoints, {});
+  add_job_routes(endpoints, {.keys = &keys,
+                             .calls = {.run = {.compute = &compute, .defaults = {}}, .turn = {}}});
 
   Operations served;
   for (const Endpoint& endpoint : endpoints) {

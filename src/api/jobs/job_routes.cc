@@ -9,6 +9,7 @@
 #include "api/jobs/job_requests.h"
 #include "api/jobs/job_state.h"
 #include "api/jobs/prefer.h"
+#include "api/keys/keyed.h"
 #include "json/json_members.h"
 #include "model/jobs/job_json.h"
 
@@ -17,12 +18,29 @@ namespace {
 
 constexpr std::size_t kAnswerPieceBytes = 256 * 1024;  // of a file, read and sent at a time
 
-// The job is in the ledger.
-Task<Response> submit_job(JobRoutes routes, Caller caller, Request* request, JobRequest asked) {
+enum class Asked { as_job, as_plain_call };
+
+Response acceptance(const Job& job, Asked how) {
+  Response response = accepted_job(job);
+  if (how == Asked::as_plain_call) {
+    response.headers.emplace_back("Preference-Applied", "respond-async");
+  }
+  return response;
+}
+
+// The job is in the ledger, with the answer that is kept for its idempotency key.
+Task<Response> submit_job(JobRoutes routes, Caller caller, Request* request, JobRequest asked,
+                          Asked how) {
   asked.request_id = request->id;
+  if (caller.key) {
+    asked.key = caller.key;
+    asked.answer_of = [how, id = request->id](const Job& job) {
+      return kept_answer(acceptance(job, how), id);
+    };
+  }
   auto job = co_await routes.jobs->submit(caller.app->name, std::move(asked));
   if (!job) co_return problem(job.error(), request->id);
-  co_return accepted_job(*job);
+  co_return acceptance(*job, how);
 }
 
 Task<Response> post_job(JobRoutes routes, Caller caller, Request* request) {
@@ -40,7 +58,8 @@ Task<Response> post_job(JobRoutes routes, Caller caller, Request* request) {
   if (!checked) {
     co_return problem(within(name_of(parsed->kind), std::move(checked.error())), request->id);
   }
-  co_return co_await submit_job(std::move(routes), std::move(caller), request, std::move(*parsed));
+  co_return co_await submit_job(std::move(routes), std::move(caller), request, std::move(*parsed),
+                                Asked::as_job);
 }
 
 // A caller of POST /run or of a turn who prefers not to wait.
@@ -51,10 +70,8 @@ Task<Response> respond_async(JobRoutes routes, JobKind kind, Caller caller, Requ
   auto checked = co_await check_job(routes.calls, caller.app, &asked, &ignored);
   name_ignored_fields(*request, std::move(ignored));
   if (!checked) co_return problem(checked.error(), request->id);
-  Response response =
-      co_await submit_job(std::move(routes), std::move(caller), request, std::move(asked));
-  if (response.status == 202) response.headers.emplace_back("Preference-Applied", "respond-async");
-  co_return response;
+  co_return co_await submit_job(std::move(routes), std::move(caller), request, std::move(asked),
+                                Asked::as_plain_call);
 }
 
 Task<Response> list_jobs(JobRoutes routes, Caller caller, Request* request) {
@@ -130,12 +147,15 @@ void offer_async(Endpoints& endpoints, std::string_view pattern, JobKind kind,
     return endpoint.method == "POST" && endpoint.pattern == pattern;
   });
   if (plain == endpoints.end()) return;
-  plain->answer = [answer = std::move(plain->answer), kind, routes](Caller caller,
-                                                                    Request* request) {
+  Answer as_job = keyed(*routes.keys, *routes.calls.run.compute,
+                        [kind, routes](Caller caller, Request* request) {
+                          return respond_async(routes, kind, std::move(caller), request);
+                        });
+  plain->answer = [answer = std::move(plain->answer), as_job = std::move(as_job), kind](
+                      Caller caller, Request* request) {
     const bool is_plain =
         !prefers_async(*request) || (kind == JobKind::turn && asks_for_stream(*request));
-    if (is_plain) return answer(std::move(caller), request);
-    return respond_async(routes, kind, std::move(caller), request);
+    return (is_plain ? answer : as_job)(std::move(caller), request);
   };
 }
 
@@ -152,7 +172,11 @@ void add_job_routes(Endpoints& endpoints, JobRoutes routes) {
                          },
                          watches});
   };
-  add("POST", "/jobs", Body::json, post_job, false);
+  endpoints.push_back(
+      {"POST", "/jobs", Permit::app, Body::json,
+       keyed(*routes.keys, *routes.calls.run.compute, [routes](Caller caller, Request* request) {
+         return post_job(routes, std::move(caller), request);
+       })});
   add("GET", "/jobs", Body::none, list_jobs, false);
   add("GET", "/jobs/{id}", Body::none, show_job, true);
   add("DELETE", "/jobs/{id}", Body::none, cancel_job, false);

@@ -5,6 +5,7 @@
 #include "api/core/endpoint.h"
 #include "api/jobs/job_work.h"
 #include "jobs/jobs.h"
+#include "keys/keys.h"
 #include "quota/policies.h"
 #include "storage/work/answer_files.h"
 
@@ -15,6 +16,7 @@ struct JobRoutes {
   const JobRows* rows = nullptr;
   const AnswerFiles* files = nullptr;
   const Policies* policies = nullptr;
+  Keys* keys = nullptr;
   JobCalls calls;
 };
 

@@ -8,6 +8,7 @@
 
 #include "api/core/problem.h"
 #include "api/core/query.h"
+#include "api/keys/keyed.h"
 #include "base/json_text.h"
 #include "http/message/multipart.h"
 #include "model/limits/app_limits.h"
@@ -23,6 +24,11 @@ constexpr std::size_t kBlockBytes = 512 * 1024;  // handed to the disk at a time
 // Collects what the form says; the file's bytes only until they are taken away.
 class UploadForm final : public MultipartSink {
  public:
+  // `has_key`: the same file may come again, and has to be known.
+  explicit UploadForm(bool has_key) {
+    if (has_key) seen_.emplace();
+  }
+
   void begin_part(MultipartPart part) override {
     into_ = nullptr;
     if (part.name == "file") {
@@ -37,6 +43,7 @@ class UploadForm final : public MultipartSink {
   void take(std::string_view bytes) override {
     if (into_ == &ttl_) bytes = bytes.substr(0, kTtlFieldBytesMax + 1 - ttl_.size());
     if (into_ != nullptr) into_->append(bytes);
+    if (into_ == &bytes_ && seen_) seen_->add(bytes);
   }
   void end_part() override {}
 
@@ -44,6 +51,16 @@ class UploadForm final : public MultipartSink {
   const std::string& filename() const { return filename_; }
   std::size_t held_bytes() const { return bytes_.size(); }
   std::string take_bytes() { return std::exchange(bytes_, {}); }
+
+  // Of what was sent, whatever the form's boundary was. Once, with a key, when all is read.
+  Digest fingerprint(std::string_view query) {
+    std::string text = seen_ ? to_hex(seen_->digest()) : "";
+    for (const std::string_view part :
+         {std::string_view(filename_), std::string_view(ttl_), query}) {
+      text += fmt::format(" {}:{}", part.size(), part);
+    }
+    return sha256(text);
+  }
 
   // The field of the form, else the query's. Wrong is noted.
   std::optional<std::int64_t> ttl_secs(Query& query) const {
@@ -71,6 +88,7 @@ class UploadForm final : public MultipartSink {
   std::string filename_;
   std::string bytes_;
   std::string ttl_;
+  std::optional<Sha256> seen_;  // the file's bytes; without a key nothing
 };
 
 // Where an upload goes, and whose it is.
@@ -127,17 +145,21 @@ Response upload_response(const KeptUpload& kept) {
   return json_response(std::move(body));
 }
 
-Task<Response> receive(Target to, Request* request) {
-  UploadForm form;
-  auto incoming = co_await read_form(to, request, &form);
-  if (!incoming) co_return problem(incoming.error(), request->id);
-  Query query(request->query);
-  if (form.files() == 0) query.wrong("file", "is required");
-  if (form.files() > 1) query.wrong("file", "must be given only once");
-  const auto ttl_secs = form.ttl_secs(query);
-  if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
-  auto kept =
-      co_await to.uploads->keep(std::move(*incoming), {to.app->name, form.filename(), ttl_secs});
+// A form that was read, and its file, which is not kept yet.
+struct ReadForm {
+  NewUpload upload;
+  std::unique_ptr<IncomingUpload> file;
+};
+
+Task<Response> keep(Target to, std::shared_ptr<ReadForm> form, std::shared_ptr<KeyHold> key,
+                    Request* request) {
+  if (key) {
+    form->upload.key = std::move(key);
+    form->upload.answer_of = [id = request->id](const KeptUpload& kept) {
+      return kept_answer(upload_response(kept), id);
+    };
+  }
+  auto kept = co_await to.uploads->keep(std::move(form->file), std::move(form->upload));
   if (!kept) co_return problem(kept.error(), request->id);
   if (to.is_revoked()) {
     // Its row may have come after all others of the app were closed.
@@ -147,20 +169,43 @@ Task<Response> receive(Target to, Request* request) {
   co_return upload_response(*kept);
 }
 
+Task<Response> receive(Target to, Keys* keys, Caller caller, Request* request) {
+  if (has_key(*request)) {
+    if (const auto key = key_of(*request); !key) co_return problem(key.error(), request->id);
+  }
+  UploadForm form(has_key(*request));
+  auto incoming = co_await read_form(to, request, &form);
+  if (!incoming) co_return problem(incoming.error(), request->id);
+  Query query(request->query);
+  if (form.files() == 0) query.wrong("file", "is required");
+  if (form.files() > 1) query.wrong("file", "must be given only once");
+  const auto ttl_secs = form.ttl_secs(query);
+  if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
+  const auto whole = std::make_shared<ReadForm>(
+      ReadForm{{to.app->name, form.filename(), ttl_secs}, std::move(*incoming)});
+  if (!has_key(*request)) co_return co_await keep(to, whole, nullptr, request);
+  // Of a file that was kept for this key before, what has come now is dropped.
+  co_return co_await answer_once(keys, form.fingerprint(request->query), std::move(caller), request,
+                                 [to, whole](Caller first, Request* asked) {
+                                   return keep(to, whole, std::move(first.key), asked);
+                                 });
+}
+
 }  // namespace
 
-void add_file_routes(Endpoints& endpoints, Uploads& uploads, const Apps& apps,
+void add_file_routes(Endpoints& endpoints, Uploads& uploads, const Apps& apps, Keys& keys,
                      std::size_t file_bytes_max) {
-  endpoints.push_back(
-      {.method = "POST",
-       .pattern = "/files",
-       .permit = Permit::app,
-       .body = Body::multipart,
-       .answer =
-           [all = &uploads, known = &apps, file_bytes_max](Caller caller, Request* request) {
-             return receive({all, known, file_bytes_max, std::move(caller.app)}, request);
-           },
-       .body_bytes_max = file_bytes_max + kMultipartFrameBytesMax});
+  endpoints.push_back({.method = "POST",
+                       .pattern = "/files",
+                       .permit = Permit::app,
+                       .body = Body::multipart,
+                       .answer =
+                           [all = &uploads, known = &apps, kept = &keys, file_bytes_max](
+                               Caller caller, Request* request) {
+                             Target target{all, known, file_bytes_max, caller.app};
+                             return receive(std::move(target), kept, std::move(caller), request);
+                           },
+                       .body_bytes_max = file_bytes_max + kMultipartFrameBytesMax});
 }
 
 }  // namespace clawdforge

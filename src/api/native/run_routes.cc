@@ -9,6 +9,7 @@
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
 #include "api/core/query.h"
+#include "api/keys/keyed.h"
 #include "api/native/prompt_fields.h"
 #include "api/shapes/audit_page.h"
 #include "api/shapes/run_state.h"
@@ -110,6 +111,11 @@ Response failure(const RunOutcome& outcome, const Failure& why, std::string_view
   return response;
 }
 
+Response answer_of(const RunOutcome& outcome, const ParsedRun& asked, std::string_view request_id) {
+  const std::optional<Failure>& why = outcome.failure;
+  return why ? failure(outcome, *why, request_id) : success(outcome, asked);
+}
+
 Task<Response> list_own(const RunRows* rows, Caller caller, Request* request) {
   Query query(request->query);
   AuditFilter filter = audit_filter_of(query);
@@ -147,15 +153,22 @@ Task<Response> answer_run(RunCall call, Caller caller, Request* request,
   name_ignored_fields(*request, std::move(*ignored));
   if (!parsed) co_return problem(parsed.error(), request->id);
   parsed->run.received = request->received;
+  if (caller.key) {
+    parsed->run.key = caller.key;
+    parsed->run.answer_of = [includes = ParsedRun{.run = {},
+                                                  .includes_usage = parsed->includes_usage,
+                                                  .includes_denials = parsed->includes_denials},
+                             id = request->id](const RunOutcome& ended) {
+      return kept_answer(answer_of(ended, includes, id), id);
+    };
+  }
   const auto outcome = parsed->run.waits && !gate
                            ? co_await call.runs->execute_in_time(caller.app, std::move(parsed->run),
                                                                  request->hang_up)
                            : co_await call.runs->execute(caller.app, std::move(parsed->run),
                                                          request->hang_up, std::move(gate));
   if (!outcome) co_return problem(outcome.error(), request->id);
-  const std::optional<Failure>& why = outcome->failure;
-  if (why) co_return failure(*outcome, *why, request->id);
-  co_return success(*outcome, *parsed);
+  co_return answer_of(*outcome, *parsed, request->id);
 }
 
 Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
@@ -180,14 +193,15 @@ Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
   return parsed;
 }
 
-void add_run_routes(Endpoints& endpoints, Runs& runs, const RunRows& rows, ComputeWorker& compute,
-                    RunDefaults defaults) {
+void add_run_routes(Endpoints& endpoints, Runs& runs, const RunRows& rows, Keys& keys,
+                    ComputeWorker& compute, RunDefaults defaults) {
   const RunCall call{&runs, &compute, std::make_shared<const RunDefaults>(std::move(defaults))};
   Runs* to = &runs;
   endpoints.push_back({"POST", "/run", Permit::app, Body::json,
-                       [call](Caller caller, Request* request) {
-                         return answer_run(call, std::move(caller), request);
-                       },
+                       keyed(keys, compute,
+                             [call](Caller caller, Request* request) {
+                               return answer_run(call, std::move(caller), request);
+                             }),
                        true});
   endpoints.push_back(
       {"GET", "/runs", Permit::app, Body::none, [from = &rows](Caller caller, Request* request) {

@@ -9,6 +9,7 @@
 #include "api/core/endpoint.h"
 #include "base/async/compute_worker.h"
 #include "base/result.h"
+#include "keys/keys.h"
 #include "ledger/rows/run_rows.h"
 #include "runs/runs.h"
 
@@ -42,8 +43,8 @@ struct RunCall {
 Task<Response> answer_run(RunCall call, Caller caller, Request* request,
                           std::shared_ptr<AskGate> gate = nullptr);
 
-// `runs`, `rows` and `compute` outlive the endpoints.
-void add_run_routes(Endpoints& endpoints, Runs& runs, const RunRows& rows, ComputeWorker& compute,
-                    RunDefaults defaults);
+// All that is handed in outlives the endpoints.
+void add_run_routes(Endpoints& endpoints, Runs& runs, const RunRows& rows, Keys& keys,
+                    ComputeWorker& compute, RunDefaults defaults);
 
 }  // namespace clawdforge

@@ -3,6 +3,7 @@
 #include "api/core/failure_answer.h"
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
+#include "api/keys/keyed.h"
 #include "api/native/event_routes.h"
 #include "api/shapes/native_events.h"
 #include "api/shapes/session_answers.h"
@@ -23,6 +24,12 @@ Task<Response> create(Sessions* sessions, const Apps* apps, ComputeWorker* compu
       [ignored](std::string& body) { return parse_session(body, ignored.get()); });
   name_ignored_fields(*request, std::move(*ignored));
   if (!parsed) co_return problem(parsed.error(), request->id);
+  if (caller.key) {
+    parsed->key = caller.key;
+    parsed->answer_of = [id = request->id](const Session& made) {
+      return kept_answer(created_session(made), id);
+    };
+  }
   const auto session = co_await sessions->create(caller.app, std::move(*parsed), request->hang_up);
   if (!session) co_return uncreated_session(session.error(), request->id);
   if (!apps->is_current(*caller.app)) {
@@ -140,6 +147,13 @@ Task<Response> answer_turn(TurnCall deps, Caller caller, Request* request,
   if (!id) co_return problem(id.error(), request->id);
   TurnRequest& asked = parsed->turn;
   asked.received = request->received;
+  if (parsed->is_streamed && caller.key) {
+    co_return problem(fail(Errc::invalid, "idempotency_streamed",
+                           "A streamed turn takes no Idempotency-Key, since its stream is not "
+                           "kept: ask for a plain answer, or leave the key out.")
+                          .error(),
+                      request->id);
+  }
   if (parsed->is_streamed) {
     auto stream = co_await stream_turn(deps, caller.app, *id, std::move(asked));
     if (!stream) co_return problem(stream.error(), request->id);
@@ -149,23 +163,35 @@ Task<Response> answer_turn(TurnCall deps, Caller caller, Request* request,
   const std::shared_ptr<NativeEvents> events = native_events(parsed->format);
   asked.events = events;
   if (gate) asked.waits = false;
+  // Made once: the events are taken out of where they are gathered.
+  const auto made = std::make_shared<std::optional<Response>>();
+  if (caller.key) {
+    asked.key = caller.key;
+    asked.answer_of = [made, events, session = *id, own = request->id](const TurnOutcome& ended) {
+      *made = turn_answer(session, ended, events->take_json(), own);
+      return kept_answer(**made, own);
+    };
+  }
   const auto outcome = co_await deps.sessions->turn(caller.app, *id, std::move(asked),
                                                     request->hang_up, std::move(gate));
   if (!outcome) co_return problem(outcome.error(), request->id);
-  Response response = turn_answer(*id, *outcome, events->take_json(), request->id);
+  Response response =
+      *made ? std::move(**made) : turn_answer(*id, *outcome, events->take_json(), request->id);
   add_limit_headers(response, outcome->rate_limit_policy, outcome->rate_limit);
   co_return response;
 }
 
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
-                        ByteBudget& memory, ComputeWorker& compute, const SessionRows& rows,
-                        SessionDefaults defaults) {
+                        ByteBudget& memory, Keys& keys, ComputeWorker& compute,
+                        const SessionRows& rows, SessionDefaults defaults) {
   Sessions* const all = &sessions;
-  endpoints.push_back({"POST", "/sessions", Permit::app, Body::json,
-                       [all, known = &apps, worker = &compute](Caller caller, Request* request) {
-                         return create(all, known, worker, std::move(caller), request);
-                       },
-                       true});
+  endpoints.push_back(
+      {"POST", "/sessions", Permit::app, Body::json,
+       keyed(keys, compute,
+             [all, known = &apps, worker = &compute](Caller caller, Request* request) {
+               return create(all, known, worker, std::move(caller), request);
+             }),
+       true});
   endpoints.push_back({"GET", "/sessions", Permit::app, Body::none,
                        [all, from = &rows](Caller caller, Request* request) {
                          return list(all, from, std::move(caller), request);
@@ -177,10 +203,11 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
       {"DELETE", "/sessions/{id}", Permit::app, Body::none,
        [all](Caller caller, Request* request) { return close(all, std::move(caller), request); }});
   endpoints.push_back({"POST", "/sessions/{id}/turn", Permit::app, Body::json,
-                       [deps = TurnCall{&sessions, &apps, &quota, &memory, &compute, defaults}](
-                           Caller caller, Request* request) {
-                         return answer_turn(deps, std::move(caller), request);
-                       },
+                       keyed(keys, compute,
+                             [deps = TurnCall{&sessions, &apps, &quota, &memory, &compute,
+                                              defaults}](Caller caller, Request* request) {
+                               return answer_turn(deps, std::move(caller), request);
+                             }),
                        true});
   endpoints.push_back({"GET", "/sessions/{id}/files", Permit::app, Body::none,
                        [all](Caller caller, Request* request) {

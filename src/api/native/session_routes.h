@@ -7,6 +7,7 @@
 #include "api/native/session_requests.h"
 #include "base/async/compute_worker.h"
 #include "base/limits/byte_budget.h"
+#include "keys/keys.h"
 #include "ledger/sessions/session_rows.h"
 #include "quota/apps.h"
 #include "quota/quota.h"
@@ -30,8 +31,8 @@ Task<Response> answer_turn(TurnCall deps, Caller caller, Request* request,
 
 // All that is handed in outlives the endpoints.
 void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
-                        ByteBudget& memory, ComputeWorker& compute, const SessionRows& rows,
-                        SessionDefaults defaults);
+                        ByteBudget& memory, Keys& keys, ComputeWorker& compute,
+                        const SessionRows& rows, SessionDefaults defaults);
 
 // The session that a path names first. Text that cannot be an id is not found, with the same
 // sentence as a session that is absent or another app's.

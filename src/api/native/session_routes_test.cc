@@ -42,7 +42,8 @@ class Collector final : public BodyWriter {
 class SessionRoutes : public ::testing::Test {
  protected:
   SessionRoutes() {
-    add_session_routes(endpoints_, sessions_, apps_, quota_, memory_, compute_, ledger_->sessions,
+    add_session_routes(endpoints_, sessions_, apps_, quota_, memory_, keys_, compute_,
+                       ledger_->sessions,
                        {std::chrono::seconds(120), std::chrono::seconds(600), EventFormat::acp});
     add_event_routes(endpoints_, sessions_, apps_, quota_, memory_);
     add_permission_routes(endpoints_, sessions_);
@@ -100,6 +101,7 @@ class SessionRoutes : public ::testing::Test {
   RandomIds ids_{clock_};
   std::unique_ptr<Ledger> ledger_ = std::move(
       *open_ledger(io_.get_executor(), "sqlite::memory:", InstanceId("i1"), log_, metrics_));
+  Keys keys_{ledger_->keys, clock_, InstanceId("i1"), {}};
   Disk disk_{io_.get_executor()};
   UploadFiles upload_files_{root_, disk_};
   Uploads uploads_{ledger_->uploads, upload_files_, clock_, ids_, InstanceId("instance"), 1'000};

@@ -1,6 +1,7 @@
 // `clawdforge run` and `clawdforge upload`: one prompt, one answer, and the files for it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "cli/commands/commands.h"
@@ -12,6 +13,8 @@
 namespace clawdforge {
 namespace json = boost::json;
 namespace {
+
+constexpr std::size_t kKeyBytesMax = 255;
 
 std::string agent_in(const json::object& body) {
   return body.contains("agent") ? field_of(body, "agent") : "claude";
@@ -28,6 +31,18 @@ void print_run_costs(const Screen& screen, const std::string& agent, const Gatew
                                      answer.raw.header("X-Clawdforge-Cost-Usd"))));
 }
 
+// Of the header Idempotency-Key; empty: without one.
+Asked<std::string> key_of(const Arguments& arguments) {
+  if (!arguments.has("--key")) return std::string();
+  std::string key = arguments.text("--key");
+  const bool is_good = !key.empty() && key.size() <= kKeyBytesMax &&
+                       std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
+  if (is_good) return key;
+  return complain(kExitUsage, fmt::format("--key takes 1 to {} printable ASCII characters without "
+                                          "blanks, such as a UUID.",
+                                          kKeyBytesMax));
+}
+
 Done run(Invocation& invocation) {
   auto to = find_app_destination(invocation);
   if (!to) return std::unexpected(to.error());
@@ -41,11 +56,14 @@ Done run(Invocation& invocation) {
   if (auto added = add_prompt_fields(invocation, *to, body); !added) {
     return std::unexpected(added.error());
   }
+  auto key = key_of(invocation.arguments);
+  if (!key) return std::unexpected(key.error());
   const std::string agent = agent_in(body);
   ClientRequest request;
   request.method = "POST";
   request.target = "/run";
   request.body = json::serialize(body);
+  request.idempotency_key = std::move(*key);
   const auto answer = ask_and_wait(*to, std::move(request),
                                    {.timeout = answer_wait(invocation.arguments),
                                     .live_line = "asking " + agent,
@@ -74,6 +92,9 @@ Done upload(Invocation& invocation) {
 std::vector<Option> run_options() {
   std::vector<Option> options = agent_options();
   for (Option& option : prompt_options()) options.push_back(option);
+  options.push_back({.name = "--key",
+                     .value = "KEY",
+                     .help = "do it once, however often it is sent with this key"});
   return options;
 }
 

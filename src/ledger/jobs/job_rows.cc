@@ -9,6 +9,7 @@
 #include "ledger/core/row_values.h"
 #include "ledger/hooks/delivery_write.h"
 #include "ledger/jobs/job_row.h"
+#include "ledger/keys/key_write.h"
 #include "ledger/rows/instance_rows.h"
 #include "model/hooks/event_body.h"
 #include "model/jobs/job_json.h"
@@ -190,14 +191,19 @@ Result<std::vector<JobId>> job_ids_in(Result<SqlResult> result) {
 
 }  // namespace
 
-Async<void> JobRows::add(Job job, std::string body, JobLimits limits) {
+Async<void> JobRows::add(Job job, std::string body, JobLimits limits, std::optional<KeyWrite> key) {
   Lane lane(job.app);
   const std::size_t bytes = body.size();
   const auto kept = std::make_shared<const std::string>(std::move(body));
   auto adding = worker_.call<bool>(
       std::move(lane), Access::write,
-      [job = std::move(job), kept, limits](SqlDriver& driver) {
-        return insert_job(driver, job, kept, limits);
+      [job = std::move(job), kept, limits, key = std::move(key)](SqlDriver& driver) {
+        auto added = insert_job(driver, job, kept, limits);
+        if (!added || !*added || !key) return added;
+        if (auto written = write_key(driver, *key); !written) {
+          return Result<bool>(std::unexpected(std::move(written.error())));
+        }
+        return added;
       },
       OnStall::wait, bytes);
   const auto added = co_await std::move(adding);

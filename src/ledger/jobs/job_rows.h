@@ -14,6 +14,7 @@
 #include "base/async/async.h"
 #include "base/async/lane.h"
 #include "ledger/core/ledger_records.h"
+#include "model/ask_key.h"
 #include "model/jobs/job.h"
 
 namespace clawdforge {
@@ -60,7 +61,8 @@ class JobRows {
   JobRows(LedgerWorker& worker, InstanceId self) : worker_(worker), self_(std::move(self)) {}
 
   // To add the same one again changes nothing. Errc::over_quota "too_many_jobs".
-  Async<void> add(Job job, std::string body, JobLimits limits);
+  // The answer for its idempotency key is kept with it.
+  Async<void> add(Job job, std::string body, JobLimits limits, std::optional<KeyWrite> key = {});
 
   // One of the app's own. Errc::not_found "job_not_found".
   Async<JobRecord> find(AppName app, JobId id) const;

@@ -44,6 +44,7 @@ constexpr std::string_view kReplaceSecret =
 constexpr std::string_view kCancelJobs =
     "UPDATE jobs SET state = 'cancelled', ended_at = $2, body = NULL, body_bytes = 0 "
     "WHERE app_name = $1 AND state = 'queued'";
+constexpr std::string_view kForgetKeys = "DELETE FROM idempotency_keys WHERE app_name = $1";
 constexpr std::string_view kNoteUse =
     "UPDATE tokens SET last_used_at = $2 "
     "WHERE name = $1 AND (last_used_at IS NULL OR last_used_at < $2)";
@@ -137,12 +138,14 @@ Result<void> replace_secret_of(SqlDriver& driver, const AppName& name, const Sec
               "The token has no webhook_urls, so it has no secret; set them, and it gets one.");
 }
 
-// Its sessions, uploads, jobs and deliveries.
+// Its sessions, uploads, jobs, deliveries and idempotency keys.
 Result<void> close_belongings(SqlDriver& driver, const AppName& name, std::int64_t at) {
   const auto noted = driver.execute(kNoteClosed, {name.str(), at});
   if (!noted) return std::unexpected(noted.error());
   const auto closed = driver.execute(kCloseSessions, {name.str(), at});
   if (!closed) return std::unexpected(closed.error());
+  const auto forgotten = driver.execute(kForgetKeys, {name.str()});
+  if (!forgotten) return std::unexpected(forgotten.error());
   const auto expired = driver.execute(kExpireUploads, {name.str(), at});
   if (!expired) return std::unexpected(expired.error());
   const auto cancelled = driver.execute(kCancelJobs, {name.str(), at});

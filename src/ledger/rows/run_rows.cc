@@ -4,6 +4,7 @@
 
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
+#include "ledger/keys/key_write.h"
 #include "ledger/rows/instance_rows.h"
 #include "ledger/rows/page_cursor.h"
 #include "ledger/rows/run_row.h"
@@ -96,6 +97,9 @@ Result<void> settle_run(SqlDriver& driver, const RunEnd& end) {
   if (!end.reservation.empty()) {
     if (auto released = release_in(driver, end.reservation); !released) return released;
   }
+  if (end.key) {
+    if (auto written = write_key(driver, *end.key); !written) return written;
+  }
   const auto settled = driver.execute(kSettleRun, row_of(end));
   if (!settled) return std::unexpected(settled.error());
   if (settled->rows.empty() || !end.agent_ms) return {};
@@ -149,7 +153,10 @@ Async<void> RunRows::add(Run run, ProcessMark process) {
   Lane lane(run.app);
   return worker_.call<void>(
       std::move(lane), Access::write,
-      [run = std::move(run), process = std::move(process)](SqlDriver& driver) {
+      [run = std::move(run), process = std::move(process)](SqlDriver& driver) -> Result<void> {
+        if (run.key) {
+          if (auto begun = begin_key(driver, *run.key); !begun) return begun;
+        }
         return without_rows(driver.execute(
             kAddRun, {run.id.str(), run.app.str(), run.agent, run.model,
                       unix_seconds(run.started_at), run.prompt_bytes, run.instance_id.str(),

@@ -2,6 +2,7 @@
 
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
+#include "ledger/keys/key_write.h"
 
 namespace clawdforge {
 namespace {
@@ -96,10 +97,14 @@ Async<std::map<AppName, std::int64_t>> UploadRows::bytes_by_app(std::int64_t byt
   });
 }
 
-Async<void> UploadRows::add(Upload upload) {
+Async<void> UploadRows::add(Upload upload, std::optional<KeyWrite> key) {
   Lane lane(upload.app);
   return worker_.call<void>(
-      std::move(lane), Access::write, [upload = std::move(upload)](SqlDriver& driver) {
+      std::move(lane), Access::write,
+      [upload = std::move(upload), key = std::move(key)](SqlDriver& driver) -> Result<void> {
+        if (key) {
+          if (auto written = write_key(driver, *key); !written) return written;
+        }
         return without_rows(driver.execute(
             kAddUpload, {to_hex(upload.token_digest), upload.app.str(), upload.size,
                          upload.extension, unix_seconds(upload.created_at),

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/async/async.h"
+#include "model/ask_key.h"
 #include "model/upload.h"
 
 namespace clawdforge {
@@ -29,7 +31,7 @@ class UploadRows {
   Async<std::map<AppName, std::int64_t>> bytes_by_app(std::int64_t bytes_each) const;
 
   // To add the same one again changes nothing.
-  Async<void> add(Upload upload);
+  Async<void> add(Upload upload, std::optional<KeyWrite> key = {});
   Async<void> remove(std::vector<Digest> digests);
 
  private:

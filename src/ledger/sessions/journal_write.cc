@@ -9,6 +9,7 @@
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/hooks/delivery_write.h"
+#include "ledger/keys/key_write.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
 #include "ledger/sessions/journal_parts.h"
@@ -211,6 +212,11 @@ Result<Progress> add_rows(SqlDriver& driver, const PreparedWrite& prepared) {
   Progress progress;
   for (const TurnStart& start : write.starts) {
     if (has_end_of(write, start.index)) continue;
+    if (start.key) {
+      if (auto begun = begin_key(driver, *start.key); !begun) {
+        return std::unexpected(std::move(begun.error()));
+      }
+    }
     const auto added =
         changed_by(driver.execute(kStartTurn, {write.session_id.str(), start.index,
                                                unix_seconds(start.at), prepared.self.str()}));
@@ -315,12 +321,22 @@ Result<void> write_parts(SqlDriver& driver, const PreparedWrite& prepared) {
   return add_lines(driver, *prepared.write);
 }
 
+// After the turns. One that begins and ends in the same write has not begun its key before.
+Result<void> write_keys(SqlDriver& driver, const SessionWrite& write) {
+  for (const TurnSettled& end : write.ends) {
+    if (!end.key) continue;
+    if (auto written = write_key(driver, *end.key); !written) return written;
+  }
+  return {};
+}
+
 Result<void> write_all(SqlDriver& driver, const PreparedWrite& prepared) {
   for (const TurnSettled& end : prepared.write->ends) {
     if (end.reservation.empty()) continue;
     if (auto released = release_in(driver, end.reservation); !released) return released;
   }
   auto written = write_parts(driver, prepared);
+  if (written) written = write_keys(driver, *prepared.write);
   const auto bytes_max = prepared.write->journal_bytes_max;
   if (!written || !bytes_max) return written;
   return keep_journal_within(driver, prepared.write->session_id, *bytes_max);

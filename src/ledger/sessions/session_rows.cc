@@ -7,6 +7,7 @@
 
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
+#include "ledger/keys/key_write.h"
 #include "ledger/rows/audit_rows.h"
 #include "ledger/rows/instance_rows.h"
 #include "ledger/sessions/session_row.h"
@@ -88,7 +89,7 @@ struct AgentNote {
   std::string agent_session_id;
   ProcessMark process;
   InstanceId instance_id;
-  std::optional<AuditEvent> created;
+  std::optional<SessionCreated> created;
 };
 
 // False: there is no open session of this id, or another gateway has it.
@@ -101,7 +102,10 @@ Result<bool> update_agent(SqlDriver& driver, const SessionId& id, const AgentNot
   if (noted->rows.empty()) return false;
   if (!agent.created) return true;
   const auto app = id_in<AppName>(noted->rows[0].at(0));
-  auto written = add_audit(driver, id, app, *agent.created);
+  if (const auto& key = agent.created->key) {
+    if (auto kept = write_key(driver, *key); !kept) return std::unexpected(std::move(kept.error()));
+  }
+  auto written = add_audit(driver, id, app, agent.created->event);
   if (!written) return std::unexpected(std::move(written.error()));
   return true;
 }
@@ -177,7 +181,7 @@ Async<void> SessionRows::add(Session session, SessionLimits limits) {
 }
 
 Async<void> SessionRows::note_agent(SessionId id, std::string agent_session_id, ProcessMark process,
-                                    std::optional<AuditEvent> created, Lane lane) {
+                                    std::optional<SessionCreated> created, Lane lane) {
   AgentNote agent{std::move(agent_session_id), std::move(process), self_, std::move(created)};
   auto noted = co_await worker_.call<bool>(
       std::move(lane), Access::write,

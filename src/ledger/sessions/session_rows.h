@@ -45,7 +45,7 @@ class SessionRows {
   // first start and goes into the audit. The session is this gateway's from now on.
   // Errc::gone "session_closed" when the row is closed, gone, or another living gateway's.
   Async<void> note_agent(SessionId id, std::string agent_session_id, ProcessMark process,
-                         std::optional<AuditEvent> created, Lane lane = {});
+                         std::optional<SessionCreated> created, Lane lane = {});
   // Its agent does not run any more. A session of another living gateway stays as it is.
   Async<void> forget_process(SessionId id, Lane lane = {});
   // Removes a session whose agent did not start. Nothing of it is left but `why` in the audit.

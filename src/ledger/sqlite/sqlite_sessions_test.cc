@@ -62,8 +62,9 @@ TEST_F(SqliteSessions, AreRowsAsTheContractHasThem) {
   EXPECT_EQ(other_->ask(row),
             "s1|a|demo|NULL|{\"k\":1}|100|NULL|NULL|NULL|0|i1|NULL|be brief|approve_reads|NULL|"
             "NULL|NULL|NULL");
-  ASSERT_TRUE(await(as("i2").sessions.note_agent(SessionId("s1"), "agent-1", {4711, 99, "boot"},
-                                                 AuditEvent{"create", at_moment(101), "{}"})));
+  ASSERT_TRUE(
+      await(as("i2").sessions.note_agent(SessionId("s1"), "agent-1", {4711, 99, "boot"},
+                                         SessionCreated{{"create", at_moment(101), "{}"}})));
   const std::string mark =
       "SELECT instance_id, agent_session_id, process_pid, process_start, process_boot_id "
       "FROM sessions";

@@ -46,8 +46,8 @@ SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRow
       last_event_id_(feed_->last_event_id()),
       memory_(limits_.memory == nullptr ? ByteHold() : limits_.memory->open(app_.str())) {}
 
-void SessionJournal::begin_turn(std::int64_t index, bool is_urgent) {
-  waiting_.write.starts.push_back({.index = index, .at = clock_.now()});
+void SessionJournal::begin_turn(std::int64_t index, bool is_urgent, std::optional<AskKey> key) {
+  waiting_.write.starts.push_back({.index = index, .at = clock_.now(), .key = std::move(key)});
   wake_writer(is_urgent);
 }
 

@@ -62,7 +62,7 @@ class SessionJournal {
   SessionJournal(const SessionJournal&) = delete;
   SessionJournal& operator=(const SessionJournal&) = delete;
 
-  void begin_turn(std::int64_t index, bool is_urgent);
+  void begin_turn(std::int64_t index, bool is_urgent, std::optional<AskKey> key = {});
   // `memory` is what counts a large event until here.
   void append(std::int64_t turn_index, EventKind kind, std::string json, ByteHold memory = {});
   void note(AuditEvent event);

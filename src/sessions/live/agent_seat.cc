@@ -35,7 +35,7 @@ void AgentSeat::move_to(SeatState state) {
 }
 
 Task<std::optional<Failure>> AgentSeat::start(PermissionMode mode, bool is_unasked,
-                                              std::optional<AuditEvent> created) {
+                                              std::optional<SessionCreated> created) {
   const auto alive = owner_.shared_from_this();
   permission_mode_ = mode;
   if (state_ == SeatState::leaving) {
@@ -133,7 +133,8 @@ Task<std::optional<Failure>> AgentSeat::start_process() {
 }
 
 // The conversation is open, and the row says by which process.
-Task<std::optional<Failure>> AgentSeat::open(bool is_unasked, std::optional<AuditEvent> created) {
+Task<std::optional<Failure>> AgentSeat::open(bool is_unasked,
+                                             std::optional<SessionCreated> created) {
   Opening opened = std::unexpected(out_of_memory().error());
   try {
     opened = co_await agent_->open(conversation(is_unasked));

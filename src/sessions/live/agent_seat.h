@@ -59,7 +59,7 @@ class AgentSeat {
   // or the ledger says. One call at a time, and only while there is no agent. `is_unasked`:
   // nothing has been said in the conversation yet. `created` is for the audit.
   Task<std::optional<Failure>> start(PermissionMode mode, bool is_unasked,
-                                     std::optional<AuditEvent> created);
+                                     std::optional<SessionCreated> created);
   // What the agent was started with last.
   PermissionMode permission_mode() const { return permission_mode_; }
   // Makes a start() under way fail soon.
@@ -71,7 +71,7 @@ class AgentSeat {
   void move_to(SeatState state);
   Task<std::optional<Failure>> take_slot();
   Task<std::optional<Failure>> start_process();
-  Task<std::optional<Failure>> open(bool is_unasked, std::optional<AuditEvent> created);
+  Task<std::optional<Failure>> open(bool is_unasked, std::optional<SessionCreated> created);
   Conversation conversation(bool is_unasked) const;
   // After a start that failed: back to empty, or to leaving if there is a process.
   void give_up();

@@ -44,7 +44,7 @@ std::optional<steady_clock::time_point> LiveSession::idle_since() const {
   return turns_.last_active();
 }
 
-Task<std::optional<Failure>> LiveSession::start(AuditEvent created) {
+Task<std::optional<Failure>> LiveSession::start(SessionCreated created) {
   const auto alive = shared_from_this();
   is_working_ = true;  // a turn that comes meanwhile waits: the row can be seen already
   auto failure = co_await start_agent(std::move(created));
@@ -80,10 +80,10 @@ void LiveSession::start_deadline(const std::shared_ptr<LiveTurn>& turn) {
 void LiveSession::on_caller_gone(const std::shared_ptr<LiveTurn>& turn) {
   if (drop(turn, TurnStop::caller_gone)) return;
   // Who has to let a turn through may also end it.
-  if (!turn->gate) {
+  if (turn->gate) {
+    if (turn == turns_.running()) cancel();
+  } else if (!turn->request.key) {  // what is kept for a key is the whole answer
     turn->stop_collecting();
-  } else if (turn == turns_.running()) {
-    cancel();
   }
 }
 

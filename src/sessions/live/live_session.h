@@ -50,7 +50,7 @@ class LiveSession final : public SeatOwner {
   bool can_reload_conversation() const { return seat_.opened().can_load; }
 
   // Starts its agent for the first time. Not for a turn: the caller bounds it by interrupt().
-  Task<std::optional<Failure>> start(AuditEvent created);
+  Task<std::optional<Failure>> start(SessionCreated created);
   // Makes a start() under way fail soon.
   void interrupt() { seat_.interrupt(); }
 
@@ -93,7 +93,7 @@ class LiveSession final : public SeatOwner {
   void end_work();
   Task<void> run(std::shared_ptr<LiveTurn> turn);
   Task<std::optional<Failure>> prepare(std::shared_ptr<LiveTurn> turn);
-  Task<std::optional<Failure>> start_agent(std::optional<AuditEvent> created);
+  Task<std::optional<Failure>> start_agent(std::optional<SessionCreated> created);
   PermissionMode mode_of(const LiveTurn* turn) const;  // null: of a start without a turn
   std::optional<Failure> ask(LiveTurn& turn);
   Task<void> await_end(std::shared_ptr<LiveTurn> turn);

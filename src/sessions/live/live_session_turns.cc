@@ -98,7 +98,7 @@ PermissionMode LiveSession::mode_of(const LiveTurn* turn) const {
   return std::min(session_.permission_mode, turn->request.permission_mode_max);
 }
 
-Task<std::optional<Failure>> LiveSession::start_agent(std::optional<AuditEvent> created) {
+Task<std::optional<Failure>> LiveSession::start_agent(std::optional<SessionCreated> created) {
   const std::shared_ptr<LiveTurn> turn = turns_.running();
   const bool is_unasked = !turn || turn->index == 1;
   auto refused = co_await seat_.start(mode_of(turn.get()), is_unasked, std::move(created));

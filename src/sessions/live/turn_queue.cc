@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/refusals.h"
@@ -37,6 +38,15 @@ AuditEvent audit_of(const TurnOutcome& outcome, TimePoint at) {
   return event;
 }
 
+// As it is kept for the turn's key. Without memory for it, that the turn was answered is kept.
+KeptAnswer answer_of(const LiveTurn& turn, const TurnOutcome& outcome) {
+  try {
+    return turn.request.answer_of(outcome);
+  } catch (const std::bad_alloc&) {
+    return {.kind = KeptKind::too_large};
+  }
+}
+
 }  // namespace
 
 TurnQueue::TurnQueue(const LiveSessionDependencies& shared, Session& session,
@@ -63,7 +73,9 @@ Result<std::shared_ptr<LiveTurn>> TurnQueue::accept(TurnRequest request,
   session_.turn_count = std::max(session_.turn_count, turns_given) + 1;
   auto turn = std::make_shared<LiveTurn>(deps_.executor, session_.turn_count, std::move(request),
                                          std::move(attachments));
-  journal_.begin_turn(turn->index, is_urgent);
+  std::optional<AskKey> key;
+  if (const auto& hold = turn->request.key) key = hold->begin();
+  journal_.begin_turn(turn->index, is_urgent, std::move(key));
   turn->start_mark = journal_.mark();
   waiting_.push_back(turn);
   return turn;
@@ -156,6 +168,9 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
                        .nano_usd = nano_usd_of(outcome.cost_usd),
                        .agent_ms = settled.agent_ms.value_or(0)});
   }
+  if (const auto& key = turn.request.key) {
+    settled.key = is_ask ? key->keep(answer_of(turn, outcome), now) : key->release(now);
+  }
   journal_.settle_turn(std::move(settled));
   turn.journal_mark = journal_.mark();
   deps_.metrics
@@ -169,6 +184,7 @@ Async<TurnOutcome> TurnQueue::answer(std::shared_ptr<LiveTurn> turn) {
   while (!turn->is_over()) co_await turn->changed.wait();
   const auto committed = co_await journal_.committed(turn->journal_mark);
   if (!committed) co_return std::unexpected(committed.error());
+  if (const auto& key = turn->request.key) key->is_settled = true;
   co_return turn->take_outcome();
 }
 
