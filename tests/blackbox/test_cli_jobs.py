@@ -28,14 +28,14 @@ def cli(gateway):
 
 
 def test_a_job_from_the_command_line(cli):
-    made = cli("job", "submit", "--agent", "demo", "--meta", '{"ticket":7}', "Hello")
+    made = cli("job", "add", "--agent", "demo", "--meta", '{"ticket":7}', "Hello")
     assert UUID.fullmatch(made)
     job = made.strip()
     assert cli("job", "wait", job) == "You said: Hello\n"
     assert json.loads(cli("job", "wait", job, "--json"))["answer"]["result"] == "You said: Hello"
-    shown = dict(line.split("\t", 1) for line in cli("job", "show", job).splitlines())
+    shown = dict(line.split("\t", 1) for line in cli("job", "get", job).splitlines())
     assert shown["state"] == "succeeded" and json.loads(shown["meta"]) == {"ticket": 7}
-    assert json.loads(cli("job", "show", job, "--json"))["status"] == 200
+    assert json.loads(cli("job", "get", job, "--json"))["status"] == 200
     rows = cli("job", "list").splitlines()
     assert rows[0].split("\t") == ["JOB", "KIND", "STATE", "STATUS", "ATTEMPTS", "CREATED", "ENDED"]
     assert rows[1].split("\t")[:4] == [job, "run", "succeeded", "200"]
@@ -44,7 +44,7 @@ def test_a_job_from_the_command_line(cli):
 
 def test_a_job_that_waits_is_listed_and_cancelled(gateway, cli):
     later = str(int(time.time()) + 3600)
-    job = cli("job", "submit", "--agent", "demo", "--at", later, "--attempts", "2", stdin="x").strip()
+    job = cli("job", "add", "--agent", "demo", "--at", later, "--attempts", "2", stdin="x").strip()
     assert job in cli("job", "list", "--state", "queued")
     assert job not in cli("job", "list", "--state", "failed")
     assert cli("job", "cancel", job) == "cancelled\n"
@@ -52,7 +52,7 @@ def test_a_job_that_waits_is_listed_and_cancelled(gateway, cli):
     assert json.loads(cli("job", "cancel", job, "--json")) == {"ok": True, "already_ended": True}
 
     def is_offered():
-        done = run_program("__complete", "job", "show", "", home=gateway.root,
+        done = run_program("__complete", "job", "get", "", home=gateway.root,
                            env={**cli.env, "CLAWDFORGE_URL": gateway.url})
         return job in done.stdout
     wait_until(is_offered, "the shell offers the id, where the gateway answers in time")
@@ -60,15 +60,19 @@ def test_a_job_that_waits_is_listed_and_cancelled(gateway, cli):
 
 def test_a_turn_is_a_job_too(cli):
     session = cli("session", "new", "--agent", "demo").strip()
-    job = cli("job", "submit", "--session", session, "Hello").strip()
+    job = cli("job", "add", "--session", session, "Hello").strip()
     assert cli("job", "wait", job) == "You said: Hello\n"
 
 
 def test_what_is_wrong_is_told(cli):
-    cli("job", "submit", "--agent", "demo", "--meta", "[]", "x", code=2)
-    cli("job", "submit", "--agent", "demo", "--attempts", "9", "x", code=4)
+    cli("job", "add", "--agent", "demo", "--meta", "[]", "x", code=2)
+    cli("job", "add", "--agent", "demo", "--key", "", "x", code=2)
+    cli("job", "add", "--agent", "demo", "--webhook", "http://127.0.0.1:1/", "x", code=4)
+    again = [cli("job", "add", "--agent", "demo", "--key", "once", "x") for _ in range(2)]
+    assert again[0] == again[1]
+    cli("job", "add", "--agent", "demo", "--attempts", "9", "x", code=4)
     cli("job", "list", "--state", "done", code=2)
-    for command in ("show", "wait", "cancel"):
+    for command in ("get", "wait", "cancel"):
         cli("job", command, "absent", code=4)
 
 

@@ -23,6 +23,7 @@ std::string job_path(const Invocation& invocation) {
 Asked<void> add_job_fields(const Arguments& arguments, json::object& job) {
   if (const auto at = arguments.number("--at")) job["run_at"] = *at;
   if (const auto attempts = arguments.number("--attempts")) job["attempts"] = *attempts;
+  if (arguments.has("--webhook")) job["webhook"] = arguments.text("--webhook");
   if (!arguments.has("--meta")) return {};
   json::error_code error;
   job["meta"] = json::parse(arguments.text("--meta"), error);
@@ -52,9 +53,12 @@ Done submit(Invocation& invocation) {
   json::object job;
   if (auto added = add_job_fields(arguments, job); !added) return std::unexpected(added.error());
   job[is_turn ? "turn" : "run"] = std::move(work);
+  auto key = key_of(arguments);
+  if (!key) return std::unexpected(key.error());
   ClientRequest request;
   request.method = "POST";
   request.target = "/jobs";
+  request.idempotency_key = std::move(*key);
   request.body = json::serialize(job);
   const auto answer = ask(*to, std::move(request));
   if (!answer) return std::unexpected(answer.error());
@@ -175,6 +179,8 @@ std::vector<Option> submit_options() {
                      .value = "N",
                      .help = "how often it may be begun, 1 to 5 (default: 1)",
                      .is_number = true});
+  options.push_back({.name = "--webhook", .value = "URL", .help = "call this when it has ended"});
+  options.push_back(key_option());
   options.push_back({.name = "--meta", .value = "JSON", .help = "an object to keep with it"});
   return options;
 }
@@ -183,15 +189,14 @@ std::vector<Option> submit_options() {
 
 std::vector<Command> job_commands() {
   return {
-      {.name = "job submit",
+      {.name = "job add",
        .arguments = "[PROMPT]",
        .group = kJobs,
        .summary = "hand a run or a turn to the gateway; prints the job's id",
        .run = submit,
        .options = submit_options(),
-       .examples =
-           {"id=$(clawdforge job submit --agent demo 'Say hello')",
-            "clawdforge job submit --agent demo --at $(date -d tomorrow +%s) 'Good morning'"},
+       .examples = {"id=$(clawdforge job add --agent demo 'Say hello')",
+                    "clawdforge job add --agent demo --at $(date -d tomorrow +%s) 'Good morning'"},
        .about =
            "Without PROMPT, or with -, the prompt is read from standard input. The job is done "
            "also if the gateway is restarted meanwhile."},
@@ -205,12 +210,12 @@ std::vector<Command> job_commands() {
                     .offers = Offers::words,
                     .words = "queued running succeeded failed cancelled interrupted"}},
        .examples = {"clawdforge job list --state queued"}},
-      {.name = "job show",
+      {.name = "job get",
        .arguments = "ID",
        .group = kJobs,
        .summary = "the state of a job; with --json also its answer",
        .run = show_job,
-       .examples = {"clawdforge job show $id --json | jq .answer"},
+       .examples = {"clawdforge job get $id --json | jq .answer"},
        .offers = Offers::jobs},
       {.name = "job wait",
        .arguments = "ID",

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds kAnswerWaitMax{3600};  // the gateway ends it before
 constexpr std::chrono::seconds kAnswerGrace{30};      // on top of the time that was asked for
+constexpr std::size_t kKeyBytesMax = 255;
 constexpr std::uintmax_t kSystemBytesMax = 16 * 1024 * 1024;
 
 // A text, or the file of that name.
@@ -63,6 +65,23 @@ std::vector<Option> prompt_options() {
        .repeats = true,
        .offers = Offers::files},
       {.name = "--wait", .help = "wait for a limit of the app to end instead of being refused"}};
+}
+
+Option key_option() {
+  return {.name = "--key",
+          .value = "KEY",
+          .help = "do it once, however often it is sent with this key"};
+}
+
+Asked<std::string> key_of(const Arguments& arguments) {
+  if (!arguments.has("--key")) return std::string();
+  std::string key = arguments.text("--key");
+  const bool is_good = !key.empty() && key.size() <= kKeyBytesMax &&
+                       std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
+  if (is_good) return key;
+  return complain(kExitUsage, fmt::format("--key takes 1 to {} printable ASCII characters without "
+                                          "blanks, such as a UUID.",
+                                          kKeyBytesMax));
 }
 
 Asked<void> add_agent_fields(const Arguments& arguments, json::object& body) {

@@ -9,6 +9,7 @@
 namespace clawdforge {
 
 std::vector<Option> agent_options();   // --agent --model --system --effort
+Option key_option();                   // --key
 std::vector<Option> prompt_options();  // --timeout --file --wait
 
 // kExitUsage: the file of --system cannot be read.
@@ -23,5 +24,8 @@ Asked<void> add_prompt_fields(const Invocation& invocation, const Destination& t
 
 // What it took, dim on a terminal's standard error: "demo · 0.2 s · 12 in · 40 out · $0.01".
 void print_costs(const Screen& screen, const std::string& text);
+
+// The value of --key, for the header Idempotency-Key; empty: without one.
+Asked<std::string> key_of(const Arguments& arguments);
 
 }  // namespace clawdforge

@@ -14,8 +14,6 @@ namespace clawdforge {
 namespace json = boost::json;
 namespace {
 
-constexpr std::size_t kKeyBytesMax = 255;
-
 std::string agent_in(const json::object& body) {
   return body.contains("agent") ? field_of(body, "agent") : "claude";
 }
@@ -29,18 +27,6 @@ void print_run_costs(const Screen& screen, const std::string& agent, const Gatew
                                      answer.raw.header("X-Clawdforge-Input-Tokens"),
                                      answer.raw.header("X-Clawdforge-Output-Tokens"),
                                      answer.raw.header("X-Clawdforge-Cost-Usd"))));
-}
-
-// Of the header Idempotency-Key; empty: without one.
-Asked<std::string> key_of(const Arguments& arguments) {
-  if (!arguments.has("--key")) return std::string();
-  std::string key = arguments.text("--key");
-  const bool is_good = !key.empty() && key.size() <= kKeyBytesMax &&
-                       std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
-  if (is_good) return key;
-  return complain(kExitUsage, fmt::format("--key takes 1 to {} printable ASCII characters without "
-                                          "blanks, such as a UUID.",
-                                          kKeyBytesMax));
 }
 
 Done run(Invocation& invocation) {
@@ -92,9 +78,7 @@ Done upload(Invocation& invocation) {
 std::vector<Option> run_options() {
   std::vector<Option> options = agent_options();
   for (Option& option : prompt_options()) options.push_back(option);
-  options.push_back({.name = "--key",
-                     .value = "KEY",
-                     .help = "do it once, however often it is sent with this key"});
+  options.push_back(key_option());
   return options;
 }
 
