@@ -270,7 +270,12 @@ class FaultLoopTest : public testing::Test {
                 old = mint(name);
               },
           .act = [&] { return act(name); },
-          .tidy = [&](bool is_good) { EXPECT_EQ(whoami(old), is_good ? 401 : 200); }},
+          .tidy =
+              [&](bool is_good) {
+                const int status = whoami(old);
+                // After many tokens that are not known any more the address is told to wait.
+                EXPECT_TRUE(is_good ? status == 401 || status == 429 : status == 200) << status;
+              }},
          {mode});
   }
 

@@ -259,7 +259,7 @@ TEST(SqliteFaults, AFullDiskIsAnErrorThatPasses) {
 TEST(SqliteFaults, DamageInTheMiddleIsAClearErrorOfTheCallThatMeetsIt) {
   const TempDir dir;
   const std::string path = dir.file("l.db");
-  make_ledger(path, 300);
+  make_ledger(path, 1500);  // so that the last quarter of the file has rows of apps alone
   const auto size = std::filesystem::file_size(path);
   {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
