@@ -55,15 +55,6 @@ std::optional<std::string> json_array_in(const SqlValue& value) {
   return *text;
 }
 
-std::optional<Usage> usage_in(const SqlRow& row, std::size_t first_column) {
-  const auto input = whole_in(row.at(first_column));
-  const auto output = whole_in(row.at(first_column + 1));
-  const auto read = whole_in(row.at(first_column + 2));
-  const auto written = whole_in(row.at(first_column + 3));
-  if (!input && !output && !read && !written) return std::nullopt;
-  return Usage{input.value_or(0), output.value_or(0), read.value_or(0), written.value_or(0)};
-}
-
 Result<std::vector<ProcessMark>> marks_in(Result<SqlResult> result) {
   if (!result) return std::unexpected(std::move(result.error()));
   std::vector<ProcessMark> marks;
@@ -74,12 +65,6 @@ Result<std::vector<ProcessMark>> marks_in(Result<SqlResult> result) {
     if (pid && start_time && boot_id) marks.push_back({*pid, *start_time, std::move(*boot_id)});
   }
   return marks;
-}
-
-void append_usage(SqlRow& row, const std::optional<Usage>& usage) {
-  if (!usage) return row.resize(row.size() + 4);
-  row.insert(row.end(), {usage->input_tokens, usage->output_tokens, usage->cache_read_tokens,
-                         usage->cache_write_tokens});
 }
 
 Result<BytesByApp> bytes_by_app_in(const Result<SqlResult>& result) {

@@ -34,10 +34,18 @@ std::optional<Digest> digest_in(const SqlValue& value);
 std::optional<std::string> json_object_in(const SqlValue& value);
 std::optional<std::string> json_array_in(const SqlValue& value);
 
-// Four columns side by side: input, output, cache read and cache write tokens. None if no
-// one of them holds a number.
-std::optional<Usage> usage_in(const SqlRow& row, std::size_t first_column);
-void append_usage(SqlRow& row, const std::optional<Usage>& usage);
+// One of the numbers of a usage. Reading leaves no usage where no column of it holds a number.
+template <std::int64_t Usage::* kTokens>
+void read_tokens(std::optional<Usage>& usage, const SqlValue& value) {
+  const auto number = whole_in(value);
+  if (!number) return;
+  if (!usage) usage.emplace();
+  (*usage).*kTokens = *number;
+}
+template <std::int64_t Usage::* kTokens>
+SqlValue tokens_value(const std::optional<Usage>& usage) {
+  return usage ? SqlValue((*usage).*kTokens) : SqlValue();
+}
 
 // Of rows with three columns: pid, start time and boot id. Half a mark is left out.
 Result<std::vector<ProcessMark>> marks_in(Result<SqlResult> result);

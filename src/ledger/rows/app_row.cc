@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/json_text.h"
+#include "ledger/core/columns.h"
 #include "ledger/core/row_values.h"
 #include "model/limits/app_limits.h"
 #include "model/policy_fields.h"
@@ -95,65 +96,131 @@ Read<std::shared_ptr<const AppLimits>> limits_of_row(const SqlValue& value) {
   return std::make_shared<const AppLimits>(std::move(*limits));
 }
 
+// Takes what was read, or passes on why it cannot be.
+template <class Member, class T>
+Read<void> put(Member& member, Read<T> read) {
+  if (!read) return std::unexpected(std::move(read.error()));
+  member = std::move(*read);
+  return {};
+}
+
+Read<void> name_from(App& app, const SqlValue& value) {
+  const auto* name = std::get_if<std::string>(&value);
+  if (name == nullptr || !is_app_name(*name)) return std::unexpected("the name is not allowed");
+  app.name = AppName(*name);
+  return {};
+}
+
+Read<TimePoint> created_from(const SqlValue& value) {
+  auto at = time_from(value, "created_at");
+  if (!at) return std::unexpected(std::move(at.error()));
+  return at->value_or(TimePoint());
+}
+
+constexpr auto kAnyNumber = std::numeric_limits<std::int64_t>::max();
+
+struct AppColumn {
+  std::string_view name;
+  Read<void> (*read)(App&, const SqlValue&) = nullptr;
+  SqlValue (*added)(const App&) = nullptr;    // written when it is made
+  SqlValue (*changed)(const App&) = nullptr;  // written when an admin changes it
+};
+
+// Of what an admin can change.
+constexpr AppColumn changeable(std::string_view name, Read<void> (*read)(App&, const SqlValue&),
+                               SqlValue (*value)(const App&)) {
+  return {.name = name, .read = read, .added = value, .changed = value};
+}
+
+constexpr AppColumn kAppColumns[] = {
+    {.name = "name",
+     .read = name_from,
+     .added = [](const App& app) -> SqlValue { return app.name.str(); }},
+    {.name = "token_sha256",
+     .read = [](App& app,
+                const SqlValue& value) { return put(app.token_digest, digest_from(value)); },
+     .added = [](const App& app) -> SqlValue { return to_hex(app.token_digest); }},
+    changeable(
+        "ip_cidrs",
+        [](App& app, const SqlValue& value) { return put(app.ip_cidrs, cidrs_from(value)); },
+        [](const App& app) -> SqlValue { return text_of(app.ip_cidrs); }),
+    changeable(
+        "event_format",
+        [](App& app, const SqlValue& value) { return put(app.event_format, format_from(value)); },
+        [](const App& app) {
+          return sql_value(app.event_format.transform(
+              [](EventFormat format) { return std::string(name_of(format)); }));
+        }),
+    changeable(
+        "max_sessions",
+        [](App& app, const SqlValue& value) {
+          return put(app.sessions_max, number_from(value, "max_sessions", kAnyNumber));
+        },
+        [](const App& app) { return sql_value(app.sessions_max); }),
+    changeable(
+        "max_runs",
+        [](App& app, const SqlValue& value) {
+          return put(app.runs_max, number_from(value, "max_runs", kAnyNumber));
+        },
+        [](const App& app) { return sql_value(app.runs_max); }),
+    {.name = "created_at",
+     .read = [](App& app,
+                const SqlValue& value) { return put(app.created_at, created_from(value)); },
+     .added = [](const App& app) -> SqlValue { return unix_seconds(app.created_at); }},
+    {.name = "last_used_at",
+     .read =
+         [](App& app, const SqlValue& value) {
+           return put(app.last_used_at, time_from(value, "last_used_at"));
+         },
+     .added = [](const App& app) { return sql_value(app.last_used_at.transform(unix_seconds)); }},
+    changeable(
+        "policy",
+        [](App& app, const SqlValue& value) { return put(app.policy, policy_of_row(value)); },
+        [](const App& app) {
+          return app.policy == Policy{} ? SqlValue() : SqlValue(policy_text(app.policy));
+        }),
+    changeable(
+        "limits",
+        [](App& app, const SqlValue& value) { return put(app.limits, limits_of_row(value)); },
+        [](const App& app) {
+          return app.limits ? SqlValue(limits_text(*app.limits)) : SqlValue();
+        }),
+};
+constexpr std::size_t kAppColumnName = 0;
+static_assert(column_at(kAppColumns, &AppColumn::read, "name") == kAppColumnName);
+
 }  // namespace
 
-SqlRow row_of(const App& app) {
-  SqlRow row(kAppAtColumnCount);
-  row[kAppAtName] = app.name.str();
-  row[kAppAtDigest] = to_hex(app.token_digest);
-  row[kAppAtCidrs] = text_of(app.ip_cidrs);
-  if (app.event_format) row[kAppAtEventFormat] = std::string(name_of(*app.event_format));
-  row[kAppAtSessionsMax] = sql_value(app.sessions_max);
-  row[kAppAtRunsMax] = sql_value(app.runs_max);
-  row[kAppAtCreatedAt] = unix_seconds(app.created_at);
-  if (app.last_used_at) row[kAppAtLastUsedAt] = unix_seconds(*app.last_used_at);
-  if (app.policy != Policy{}) row[kAppAtPolicy] = policy_text(app.policy);
-  if (app.limits) row[kAppAtLimits] = limits_text(*app.limits);
-  return row;
+std::string app_columns() { return column_names(kAppColumns, &AppColumn::read); }
+
+std::string app_insert() {
+  return insert_into("tokens", kAppColumns, &AppColumn::added) + " ON CONFLICT (name) DO NOTHING";
+}
+
+SqlRow row_of(const App& app) { return with_values({}, kAppColumns, &AppColumn::added, app); }
+
+std::string app_update() {
+  return update_of("tokens", kAppColumns, &AppColumn::changed, 2) + " WHERE name = $1";
+}
+
+SqlRow changes_of(const App& app) {
+  return with_values({app.name.str()}, kAppColumns, &AppColumn::changed, app);
 }
 
 std::expected<App, std::string> app_from(const SqlRow& row) {
   App app;
-  const auto* name = std::get_if<std::string>(&row.at(kAppAtName));
-  if (name == nullptr || !is_app_name(*name)) return std::unexpected("the name is not allowed");
-  app.name = AppName(*name);
-
-  auto digest = digest_from(row.at(kAppAtDigest));
-  if (!digest) return std::unexpected(std::move(digest.error()));
-  auto cidrs = cidrs_from(row.at(kAppAtCidrs));
-  if (!cidrs) return std::unexpected(std::move(cidrs.error()));
-  auto format = format_from(row.at(kAppAtEventFormat));
-  if (!format) return std::unexpected(std::move(format.error()));
-  constexpr auto kAny = std::numeric_limits<std::int64_t>::max();
-  auto sessions_max = number_from(row.at(kAppAtSessionsMax), "max_sessions", kAny);
-  if (!sessions_max) return std::unexpected(std::move(sessions_max.error()));
-  auto runs_max = number_from(row.at(kAppAtRunsMax), "max_runs", kAny);
-  if (!runs_max) return std::unexpected(std::move(runs_max.error()));
-  auto created_at = time_from(row.at(kAppAtCreatedAt), "created_at");
-  if (!created_at) return std::unexpected(std::move(created_at.error()));
-  auto last_used_at = time_from(row.at(kAppAtLastUsedAt), "last_used_at");
-  if (!last_used_at) return std::unexpected(std::move(last_used_at.error()));
-  auto policy = policy_of_row(row.at(kAppAtPolicy));
-  if (!policy) return std::unexpected(std::move(policy.error()));
-
-  auto limits = limits_of_row(row.at(kAppAtLimits));
-  if (!limits) return std::unexpected(std::move(limits.error()));
-
-  app.token_digest = *digest;
-  app.ip_cidrs = std::move(*cidrs);
-  app.event_format = *format;
-  app.sessions_max = *sessions_max;
-  app.runs_max = *runs_max;
-  app.created_at = created_at->value_or(TimePoint());
-  app.last_used_at = *last_used_at;
-  app.policy = std::move(*policy);
-  app.limits = std::move(*limits);
+  std::size_t at = 0;
+  for (const AppColumn& column : kAppColumns) {
+    if (auto read = column.read(app, row.at(at++)); !read) {
+      return std::unexpected(std::move(read.error()));
+    }
+  }
   return app;
 }
 
 std::string name_in(const SqlRow& row) {
   constexpr std::size_t kShownMax = 64;
-  const auto* name = std::get_if<std::string>(&row.at(kAppAtName));
+  const auto* name = std::get_if<std::string>(&row.at(kAppColumnName));
   return name == nullptr ? std::string() : name->substr(0, kShownMax);
 }
 

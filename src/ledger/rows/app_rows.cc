@@ -1,5 +1,7 @@
 #include "ledger/rows/app_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ledger/core/ledger_worker.h"
@@ -10,19 +12,6 @@
 namespace clawdforge {
 namespace {
 
-constexpr std::string_view kSelectApps =
-    "SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, created_at, "
-    "last_used_at, policy, limits FROM tokens";
-constexpr std::string_view kAddApp =
-    "INSERT INTO tokens (name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, "
-    "created_at, last_used_at, policy, limits) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) "
-    "ON CONFLICT (name) DO NOTHING";
-constexpr std::string_view kSelectApp =
-    "SELECT name, token_sha256, ip_cidrs, event_format, max_sessions, max_runs, created_at, "
-    "last_used_at, policy, limits FROM tokens WHERE name = $1";
-constexpr std::string_view kChangeApp =
-    "UPDATE tokens SET ip_cidrs = $2, event_format = $3, max_sessions = $4, max_runs = $5, "
-    "policy = $6, limits = $7 WHERE name = $1";
 constexpr std::string_view kDigestOfApp = "SELECT token_sha256 FROM tokens WHERE name = $1";
 constexpr std::string_view kRotateApp = "UPDATE tokens SET token_sha256 = $2 WHERE name = $1";
 constexpr std::string_view kDeleteApp = "DELETE FROM tokens WHERE name = $1";
@@ -54,6 +43,7 @@ std::unexpected<Failure> no_such_app() {
 }
 
 Result<AppList> select_apps(SqlDriver& driver) {
+  static const std::string kSelectApps = fmt::format("SELECT {} FROM tokens", app_columns());
   auto result = driver.execute(kSelectApps);
   if (!result) return std::unexpected(std::move(result.error()));
   AppList list;
@@ -88,6 +78,7 @@ Result<bool> take_first_secret(SqlDriver& driver, const App& app, const Secret& 
 // A row with the same digest is this one: an answer to its commit was lost.
 Result<void> insert_app(SqlDriver& driver, const App& app, const AppRows::Audit& audit,
                         const Secret& secret) {
+  static const std::string kAddApp = app_insert();
   const auto added = driver.execute(kAddApp, row_of(app));
   if (!added) return std::unexpected(added.error());
   if (added->changed > 0) {
@@ -104,6 +95,9 @@ Result<void> insert_app(SqlDriver& driver, const App& app, const AppRows::Audit&
 // In one transaction: of two changes at the same time, none is lost.
 Result<ChangedApp> change_app(SqlDriver& driver, const AppName& name, const AppChange& change,
                               const AppRows::Audit& audit, const Secret& secret) {
+  static const std::string kSelectApp =
+      fmt::format("SELECT {} FROM tokens WHERE name = $1", app_columns());
+  static const std::string kChangeApp = app_update();
   const auto found = driver.execute(kSelectApp, {name.str()});
   if (!found) return std::unexpected(found.error());
   if (found->rows.empty()) return no_such_app();
@@ -114,10 +108,7 @@ Result<ChangedApp> change_app(SqlDriver& driver, const AppName& name, const AppC
                 std::move(app.error()));
   }
   change(*app);
-  const SqlRow row = row_of(*app);
-  const auto changed = driver.execute(
-      kChangeApp, {name.str(), row[kAppAtCidrs], row[kAppAtEventFormat], row[kAppAtSessionsMax],
-                   row[kAppAtRunsMax], row[kAppAtPolicy], row[kAppAtLimits]});
+  const auto changed = driver.execute(kChangeApp, changes_of(*app));
   if (!changed) return std::unexpected(changed.error());
   const auto made = take_first_secret(driver, *app, secret);
   if (!made) return std::unexpected(made.error());

@@ -1,26 +1,31 @@
 // A row of the table `runs`, to and from the model. Other programs write this table too:
 // what cannot be understood in a row is left out, and the rest is shown. Only a state that no
 // ended run has makes the whole row unreadable: how the run ended decides.
+//
+// The table of columns is in run_row.cc; all of the below is made from it.
 #pragma once
+
+#include <string>
 
 #include "ledger/core/sql_driver.h"
 #include "model/run.h"
 
 namespace clawdforge {
 
-// What run_from() reads, in its order.
-inline constexpr std::string_view kRunColumns =
-    "run_id, app_name, agent, model, prompt_bytes, started_at, instance_id, state, outcome, "
-    "ended_at, duration_ms, result_bytes, stop_reason, exit_code, exit_signal, input_tokens, "
-    "output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, error, agent_ms";
-
+// What run_from() reads, in its order; the id and the time come first.
+std::string run_columns();
 inline constexpr std::size_t kRunColumnId = 0;
-inline constexpr std::size_t kRunColumnStartedAt = 5;
+inline constexpr std::size_t kRunColumnStartedAt = 1;
 
 // Errc::internal "internal": the state is not one that a run can end with.
 Result<RunRecord> run_from(const SqlRow& row);
 
-// The parameters of the statement that settles a run: run_id, and the columns from state on.
+// Adds a row; its parameters.
+std::string run_insert();
+SqlRow row_of(const Run& run, const ProcessMark& process);
+
+// "UPDATE runs SET …" of a run's end, with the run's id as $1; its parameters.
+std::string run_end_update();
 SqlRow row_of(const RunEnd& end);
 
 }  // namespace clawdforge

@@ -14,16 +14,6 @@
 namespace clawdforge {
 namespace {
 
-constexpr std::string_view kAddRun =
-    "INSERT INTO runs (run_id, app_name, agent, model, state, started_at, prompt_bytes, "
-    "instance_id, process_pid, process_start, process_boot_id) "
-    "VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8, $9, $10) ON CONFLICT (run_id) DO NOTHING";
-constexpr std::string_view kSettleRun =
-    "UPDATE runs SET state = $2, outcome = $3, ended_at = $4, duration_ms = $5, "
-    "result_bytes = $6, stop_reason = $7, exit_code = $8, exit_signal = $9, input_tokens = $10, "
-    "output_tokens = $11, cache_read_tokens = $12, cache_write_tokens = $13, cost_usd = $14, "
-    "error = $15, agent_ms = $16 WHERE run_id = $1 AND ended_at IS NULL "
-    "RETURNING app_name, agent, model";
 constexpr std::string_view kForgetProcess =
     "UPDATE runs SET process_pid = NULL, process_start = NULL, process_boot_id = NULL "
     "WHERE run_id = $1";
@@ -53,12 +43,12 @@ Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter,
       "SELECT {} FROM runs WHERE started_at >= $1 AND started_at <= $2 "
       "AND (started_at < $2 OR run_id < $3) "
       "ORDER BY started_at DESC, run_id DESC LIMIT $4",
-      kRunColumns);
+      run_columns());
   static const std::string kByApp = fmt::format(
       "SELECT {} FROM runs WHERE app_name = $5 AND started_at >= $1 AND started_at <= $2 "
       "AND (started_at < $2 OR run_id < $3) "
       "ORDER BY started_at DESC, run_id DESC LIMIT $4",
-      kRunColumns);
+      run_columns());
   SqlRow params = page_params(filter, place);
   if (!filter.app) return driver.execute(kByTime, params);
   params.emplace_back(filter.app->str());
@@ -100,6 +90,8 @@ Result<void> settle_run(SqlDriver& driver, const RunEnd& end) {
   if (end.key) {
     if (auto written = write_key(driver, *end.key); !written) return written;
   }
+  static const std::string kSettleRun =
+      run_end_update() + " WHERE run_id = $1 AND ended_at IS NULL RETURNING app_name, agent, model";
   const auto settled = driver.execute(kSettleRun, row_of(end));
   if (!settled) return std::unexpected(settled.error());
   if (settled->rows.empty() || !end.agent_ms) return {};
@@ -139,7 +131,7 @@ Async<RunRecord> RunRows::find(AppName app, RunId id) const {
       std::move(lane), Access::read,
       [app = std::move(app), id = std::move(id)](SqlDriver& driver) -> Result<RunRecord> {
         static const std::string kFindRun =
-            fmt::format("SELECT {} FROM runs WHERE run_id = $1 AND app_name = $2", kRunColumns);
+            fmt::format("SELECT {} FROM runs WHERE run_id = $1 AND app_name = $2", run_columns());
         const auto found = driver.execute(kFindRun, {id.str(), app.str()});
         if (!found) return std::unexpected(found.error());
         if (found->rows.empty()) {
@@ -154,13 +146,11 @@ Async<void> RunRows::add(Run run, ProcessMark process) {
   return worker_.call<void>(
       std::move(lane), Access::write,
       [run = std::move(run), process = std::move(process)](SqlDriver& driver) -> Result<void> {
+        static const std::string kAddRun = run_insert();
         if (run.key) {
           if (auto begun = begin_key(driver, *run.key); !begun) return begun;
         }
-        return without_rows(driver.execute(
-            kAddRun, {run.id.str(), run.app.str(), run.agent, run.model,
-                      unix_seconds(run.started_at), run.prompt_bytes, run.instance_id.str(),
-                      process.pid, process.start_time, process.boot_id}));
+        return without_rows(driver.execute(kAddRun, row_of(run, process)));
       });
 }
 

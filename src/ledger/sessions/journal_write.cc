@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "ledger/core/columns.h"
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/hooks/delivery_write.h"
@@ -27,17 +28,6 @@ constexpr std::string_view kAddBlock =
     "INSERT INTO journal (session_id, first_event_id, last_event_id, turn_index, at, bytes, "
     "events) VALUES ($1, $2, $3, $4, $5, $6, $7) "
     "ON CONFLICT (session_id, first_event_id) DO NOTHING";
-constexpr std::string_view kEndTurn =
-    "UPDATE turns SET state = $3, ended_at = $4, stop_reason = $5, code = $6, input_tokens = $7, "
-    "output_tokens = $8, cache_read_tokens = $9, cache_write_tokens = $10, cost_usd = $11, "
-    "error = $12, agent_ms = $13 WHERE session_id = $1 AND turn_index = $2 AND ended_at IS NULL";
-// A quick turn: its beginning and its end come in one write. One statement less, and it never
-// is in the index of unfinished turns.
-constexpr std::string_view kAddEndedTurn =
-    "INSERT INTO turns (session_id, turn_index, state, ended_at, stop_reason, code, input_tokens, "
-    "output_tokens, cache_read_tokens, cache_write_tokens, cost_usd, error, agent_ms, started_at, "
-    "instance_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) "
-    "ON CONFLICT (session_id, turn_index) DO NOTHING";
 // A text that another program has put in place of a number is larger than every number, and
 // must not stay for ever: hence the upper bounds.
 constexpr std::string_view kNoteProgress =
@@ -117,25 +107,45 @@ struct Progress {
     }
   }
   SqlRow params(const SessionId& session_id) const {
-    SqlRow row = {session_id.str(), turn_count, last_event_id, sql_value(last_turn_at), bytes};
-    append_usage(row, usage);
-    row.push_back(sql_value(cost_usd));
-    return row;
+    return {session_id.str(),
+            turn_count,
+            last_event_id,
+            sql_value(last_turn_at),
+            bytes,
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_read_tokens,
+            usage.cache_write_tokens,
+            sql_value(cost_usd)};
   }
 };
 
+// What is written of a turn's end: a line for each column.
+struct TurnEndColumn {
+  std::string_view name;
+  SqlValue (*value)(const TurnSettled&);
+};
+
+constexpr TurnEndColumn kTurnEndColumns[] = {
+    {"state", [](const TurnSettled& end) -> SqlValue { return std::string(name_of(end.state)); }},
+    {"ended_at", [](const TurnSettled& end) -> SqlValue { return unix_seconds(end.at); }},
+    {"stop_reason", [](const TurnSettled& end) { return sql_value(end.stop_reason); }},
+    {"code", [](const TurnSettled& end) { return sql_value(end.code); }},
+    {"input_tokens",
+     [](const TurnSettled& end) { return tokens_value<&Usage::input_tokens>(end.usage); }},
+    {"output_tokens",
+     [](const TurnSettled& end) { return tokens_value<&Usage::output_tokens>(end.usage); }},
+    {"cache_read_tokens",
+     [](const TurnSettled& end) { return tokens_value<&Usage::cache_read_tokens>(end.usage); }},
+    {"cache_write_tokens",
+     [](const TurnSettled& end) { return tokens_value<&Usage::cache_write_tokens>(end.usage); }},
+    {"cost_usd", [](const TurnSettled& end) { return sql_value(end.cost_usd); }},
+    {"error", [](const TurnSettled& end) { return sql_value(end.error); }},
+    {"agent_ms", [](const TurnSettled& end) { return sql_value(end.agent_ms); }},
+};
+
 SqlRow row_of(const SessionId& session_id, const TurnSettled& end) {
-  SqlRow row = {session_id.str(),
-                end.index,
-                std::string(name_of(end.state)),
-                unix_seconds(end.at),
-                sql_value(end.stop_reason),
-                sql_value(end.code)};
-  append_usage(row, end.usage);
-  row.push_back(sql_value(end.cost_usd));
-  row.push_back(sql_value(end.error));
-  row.push_back(sql_value(end.agent_ms));
-  return row;
+  return with_values({session_id.str(), end.index}, kTurnEndColumns, &TurnEndColumn::value, end);
 }
 
 constexpr std::string_view kWhoseTurn =
@@ -195,12 +205,20 @@ Result<bool> end_turn(SqlDriver& driver, const PreparedWrite& prepared, const Tu
   if (const TurnStart* const start = start_of(write, end.index)) {
     row.emplace_back(unix_seconds(start->at));
     row.emplace_back(prepared.self.str());
+    // One statement less than two, and the turn never is in the index of unfinished ones.
+    static const std::string kAddEndedTurn = fmt::format(
+        "INSERT INTO turns (session_id, turn_index, {}, started_at, instance_id) VALUES ({}) "
+        "ON CONFLICT (session_id, turn_index) DO NOTHING",
+        column_names(kTurnEndColumns, &TurnEndColumn::value), parameters(row.size()));
     const auto added = changed_by(driver.execute(kAddEndedTurn, row));
     if (!added) return std::unexpected(added.error());
     progress.add(*start, *added > 0);
     if (*added > 0) return true;
     row.resize(row.size() - 2);
   }
+  static const std::string kEndTurn =
+      update_of("turns", kTurnEndColumns, &TurnEndColumn::value, 3) +
+      " WHERE session_id = $1 AND turn_index = $2 AND ended_at IS NULL";
   const auto ended = changed_by(driver.execute(kEndTurn, row));
   if (!ended) return std::unexpected(ended.error());
   return *ended > 0;

@@ -38,12 +38,14 @@ constexpr std::string_view kOfApp = "app_name = $5 AND ";
 
 Result<SqlResult> select_sessions(SqlDriver& driver, const SessionFilter& filter,
                                   const PageCursor& place) {
-  static const std::string kAll = fmt::format(fmt::runtime(kPageOfAll), kSessionShortColumns, "");
+  static const std::string kAll =
+      fmt::format(fmt::runtime(kPageOfAll), session_short_columns(), "");
   static const std::string kAllOfApp =
-      fmt::format(fmt::runtime(kPageOfAll), kSessionShortColumns, kOfApp);
-  static const std::string kOpen = fmt::format(fmt::runtime(kPageOfOpen), kSessionShortColumns, "");
+      fmt::format(fmt::runtime(kPageOfAll), session_short_columns(), kOfApp);
+  static const std::string kOpen =
+      fmt::format(fmt::runtime(kPageOfOpen), session_short_columns(), "");
   static const std::string kOpenOfApp =
-      fmt::format(fmt::runtime(kPageOfOpen), kSessionShortColumns, kOfApp);
+      fmt::format(fmt::runtime(kPageOfOpen), session_short_columns(), kOfApp);
   SqlRow params = page_params(filter.audit, place);
   if (!filter.audit.app) return driver.execute(filter.includes_closed ? kAll : kOpen, params);
   params.emplace_back(filter.audit.app->str());
@@ -67,7 +69,7 @@ Result<std::vector<Session>> select_idle(SqlDriver& driver, std::int64_t last, s
       "SELECT {} FROM sessions "
       "WHERE closed_at IS NULL AND COALESCE(last_turn_at, created_at) <= $1 "
       "ORDER BY COALESCE(last_turn_at, created_at), session_id LIMIT $2",
-      kSessionShortColumns);
+      session_short_columns());
   auto result = driver.execute(kIdle, {last, limit});
   if (!result) return std::unexpected(std::move(result.error()));
   std::vector<Session> sessions;

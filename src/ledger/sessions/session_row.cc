@@ -2,83 +2,152 @@
 
 #include <algorithm>
 
+#include "ledger/core/columns.h"
 #include "ledger/core/row_values.h"
 
 namespace clawdforge {
 namespace {
 
-enum SessionColumn : std::size_t {
-  kSessionAtSessionId,
-  kSessionAtAppName,
-  kSessionAtAgent,
-  kSessionAtMeta,
-  kSessionAtCreatedAt,
-  kSessionAtLastTurnAt,
-  kSessionAtClosedAt,
-  kSessionAtCloseReason,
-  kSessionAtTurnCount,
-  kSessionAtLastEventId,
-  kSessionAtInputTokens,
-  kSessionAtCostUsd = kSessionAtInputTokens + 4,
-  kSessionAtAgentSessionId,
-  kSessionAtModel,
-  kSessionAtSystem,
-  kSessionAtEffort,
-  kSessionAtMcpServers,
-  kSessionAtPermissionMode,
+struct SessionColumn {
+  std::string_view name;
+  void (*read)(Session&, const SqlValue&) = nullptr;
+  SqlValue (*added)(const Session&, const InstanceId&) = nullptr;  // written when it is made
+  bool is_large = false;  // only a session's agent needs it
 };
-static_assert(kSessionAtSessionId == kSessionColumnId &&
-              kSessionAtCreatedAt == kSessionColumnCreatedAt);
 
-std::string text_at(const SqlRow& row, SessionColumn column) {
-  return text_in(row.at(column)).value_or("");
+std::string text_or_empty(const SqlValue& value) { return text_in(value).value_or(""); }
+
+std::int64_t count_in(const SqlValue& value) {
+  return std::max<std::int64_t>(whole_in(value).value_or(0), 0);
 }
 
-std::int64_t count_at(const SqlRow& row, SessionColumn column) {
-  return std::max<std::int64_t>(whole_in(row.at(column)).value_or(0), 0);
+template <std::int64_t Usage::* kTokens>
+constexpr SessionColumn session_tokens(std::string_view name) {
+  return {.name = name, .read = [](Session& session, const SqlValue& value) {
+            session.usage.*kTokens = whole_in(value).value_or(0);
+          }};
 }
+
+constexpr SessionColumn kSessionColumns[] = {
+    {.name = "session_id",
+     .read = [](Session& session, const SqlValue& value) { session.id = id_in<SessionId>(value); },
+     .added = [](const Session& session, const InstanceId&) -> SqlValue {
+       return session.id.str();
+     }},
+    {.name = "created_at",
+     .read =
+         [](Session& session, const SqlValue& value) {
+           session.created_at = time_in(value).value_or(TimePoint());
+         },
+     .added = [](const Session& session, const InstanceId&) -> SqlValue {
+       return unix_seconds(session.created_at);
+     }},
+    {.name = "app_name",
+     .read = [](Session& session, const SqlValue& value) { session.app = id_in<AppName>(value); },
+     .added = [](const Session& session, const InstanceId&) -> SqlValue {
+       return session.app.str();
+     }},
+    {.name = "agent",
+     .read = [](Session& session, const SqlValue& value) { session.agent = text_or_empty(value); },
+     .added = [](const Session& session, const InstanceId&) -> SqlValue { return session.agent; }},
+    {.name = "meta",
+     .read = [](Session& session,
+                const SqlValue& value) { session.meta = json_object_in(value).value_or("{}"); },
+     .added = [](const Session& session, const InstanceId&) -> SqlValue { return session.meta; }},
+    {.name = "last_turn_at",
+     .read = [](Session& session,
+                const SqlValue& value) { session.last_turn_at = time_in(value); }},
+    {.name = "closed_at",
+     .read =
+         [](Session& session, const SqlValue& value) {
+           if (std::holds_alternative<std::monostate>(value)) return;
+           session.closed_at = time_in(value).value_or(TimePoint());
+         }},
+    {.name = "close_reason",
+     .read = [](Session& session,
+                const SqlValue& value) { session.close_reason = text_or_empty(value); }},
+    {.name = "turn_count",
+     .read = [](Session& session, const SqlValue& value) { session.turn_count = count_in(value); }},
+    {.name = "last_event_id",
+     .read = [](Session& session,
+                const SqlValue& value) { session.last_event_id = count_in(value); }},
+    session_tokens<&Usage::input_tokens>("input_tokens"),
+    session_tokens<&Usage::output_tokens>("output_tokens"),
+    session_tokens<&Usage::cache_read_tokens>("cache_read_tokens"),
+    session_tokens<&Usage::cache_write_tokens>("cache_write_tokens"),
+    {.name = "cost_usd",
+     .read = [](Session& session, const SqlValue& value) { session.cost_usd = number_in(value); }},
+    {.name = "agent_session_id",
+     .read = [](Session& session,
+                const SqlValue& value) { session.agent_session_id = text_or_empty(value); }},
+    {.name = "model",
+     .read = [](Session& session, const SqlValue& value) { session.model = text_or_empty(value); },
+     .added = [](const Session& session,
+                 const InstanceId&) { return text_or_null(session.model); }},
+    {.name = "system",
+     .read = [](Session& session, const SqlValue& value) { session.system = text_or_empty(value); },
+     .added = [](const Session& session,
+                 const InstanceId&) { return text_or_null(session.system); },
+     .is_large = true},
+    {.name = "effort",
+     .read = [](Session& session, const SqlValue& value) { session.effort = text_or_empty(value); },
+     .added = [](const Session& session,
+                 const InstanceId&) { return text_or_null(session.effort); }},
+    {.name = "mcp_servers",
+     .read = [](Session& session,
+                const SqlValue& value) { session.mcp_servers = json_array_in(value).value_or(""); },
+     .added = [](const Session& session,
+                 const InstanceId&) { return text_or_null(session.mcp_servers); },
+     .is_large = true},
+    {.name = "permission_mode",
+     .read =
+         [](Session& session, const SqlValue& value) {
+           session.permission_mode =
+               permission_mode_from(text_or_empty(value)).value_or(PermissionMode::deny_all);
+         },
+     .added = [](const Session& session, const InstanceId&) -> SqlValue {
+       return std::string(name_of(session.permission_mode));
+     }},
+    {.name = "webhook",
+     .added = [](const Session& session,
+                 const InstanceId&) { return text_or_null(session.webhook); }},
+    {.name = "instance_id",
+     .added = [](const Session&, const InstanceId& instance_id) -> SqlValue {
+       return instance_id.str();
+     }},
+};
+static_assert(column_at(kSessionColumns, &SessionColumn::read, "session_id") == kSessionColumnId);
+static_assert(column_at(kSessionColumns, &SessionColumn::read, "created_at") ==
+              kSessionColumnCreatedAt);
 
 }  // namespace
 
+std::string session_columns() { return column_names(kSessionColumns, &SessionColumn::read); }
+
+std::string session_short_columns() {
+  std::string names;
+  for (const SessionColumn& column : kSessionColumns) {
+    if (column.read == nullptr) continue;
+    if (!names.empty()) names += ", ";
+    names += column.is_large ? "''" : column.name;
+  }
+  return names;
+}
+
 Session session_from(const SqlRow& row) {
   Session session;
-  session.id = id_in<SessionId>(row.at(kSessionAtSessionId));
-  session.app = id_in<AppName>(row.at(kSessionAtAppName));
-  session.agent = text_at(row, kSessionAtAgent);
-  session.meta = json_object_in(row.at(kSessionAtMeta)).value_or("{}");
-  session.created_at = time_in(row.at(kSessionAtCreatedAt)).value_or(TimePoint());
-  session.last_turn_at = time_in(row.at(kSessionAtLastTurnAt));
-  if (!std::holds_alternative<std::monostate>(row.at(kSessionAtClosedAt))) {
-    session.closed_at = time_in(row.at(kSessionAtClosedAt)).value_or(TimePoint());
-    session.close_reason = text_at(row, kSessionAtCloseReason);
-  }
-  session.turn_count = count_at(row, kSessionAtTurnCount);
-  session.last_event_id = count_at(row, kSessionAtLastEventId);
-  session.usage = usage_in(row, kSessionAtInputTokens).value_or(Usage());
-  session.cost_usd = number_in(row.at(kSessionAtCostUsd));
-  session.agent_session_id = text_at(row, kSessionAtAgentSessionId);
-  session.model = text_at(row, kSessionAtModel);
-  session.system = text_at(row, kSessionAtSystem);
-  session.effort = text_at(row, kSessionAtEffort);
-  session.mcp_servers = json_array_in(row.at(kSessionAtMcpServers)).value_or("");
-  session.permission_mode = permission_mode_from(text_at(row, kSessionAtPermissionMode))
-                                .value_or(PermissionMode::deny_all);
+  read_columns(row, kSessionColumns, &SessionColumn::read, session);
+  if (!session.closed_at) session.close_reason.clear();
   return session;
 }
 
+std::string session_insert() {
+  return insert_into("sessions", kSessionColumns, &SessionColumn::added) +
+         " ON CONFLICT (session_id) DO NOTHING";
+}
+
 SqlRow row_of(const Session& session, const InstanceId& instance_id) {
-  return {session.id.str(),
-          session.app.str(),
-          session.agent,
-          session.meta,
-          unix_seconds(session.created_at),
-          text_or_null(session.model),
-          text_or_null(session.system),
-          text_or_null(session.effort),
-          text_or_null(session.mcp_servers),
-          std::string(name_of(session.permission_mode)),
-          instance_id.str(),
-          text_or_null(session.webhook)};
+  return with_values({}, kSessionColumns, &SessionColumn::added, session, instance_id);
 }
 
 }  // namespace clawdforge

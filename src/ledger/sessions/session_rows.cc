@@ -20,11 +20,6 @@ constexpr std::string_view kCountOpen =
     "SELECT COUNT(*) FROM sessions WHERE closed_at IS NULL AND session_id <> $1";
 constexpr std::string_view kCountOpenOfApp =
     "SELECT COUNT(*) FROM sessions WHERE app_name = $2 AND closed_at IS NULL AND session_id <> $1";
-constexpr std::string_view kAddSession =
-    "INSERT INTO sessions (session_id, app_name, agent, meta, created_at, model, system, effort, "
-    "mcp_servers, permission_mode, instance_id, webhook) "
-    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (session_id) DO "
-    "NOTHING";
 constexpr std::string_view kNoteAgent =
     "UPDATE sessions SET agent_session_id = $2, process_pid = $3, process_start = $4, "
     "process_boot_id = $5, instance_id = $6 WHERE session_id = $1 AND closed_at IS NULL AND {} "
@@ -69,6 +64,7 @@ Result<Admission> insert_session(SqlDriver& driver, const Session& session,
   const auto all = driver.execute(kCountOpen, {session.id.str()});
   if (!all) return std::unexpected(all.error());
   if (count_in(*all) >= limits.open_max) return Admission::pool_full;
+  static const std::string kAddSession = session_insert();
   const auto added = driver.execute(kAddSession, row_of(session, instance_id));
   if (!added) return std::unexpected(added.error());
   return Admission::granted;
@@ -139,9 +135,9 @@ Result<void> delete_session(SqlDriver& driver, const SessionId& id,
 Result<std::optional<Session>> select_session(SqlDriver& driver, const SessionId& id,
                                               bool is_whole) {
   static const std::string kFind =
-      fmt::format("SELECT {} FROM sessions WHERE session_id = $1", kSessionShortColumns);
+      fmt::format("SELECT {} FROM sessions WHERE session_id = $1", session_short_columns());
   static const std::string kLoad =
-      fmt::format("SELECT {} FROM sessions WHERE session_id = $1", kSessionColumns);
+      fmt::format("SELECT {} FROM sessions WHERE session_id = $1", session_columns());
   auto result = driver.execute(is_whole ? kLoad : kFind, {id.str()});
   if (!result) return std::unexpected(std::move(result.error()));
   if (result->rows.empty()) return std::nullopt;
