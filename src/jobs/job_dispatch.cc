@@ -88,7 +88,9 @@ Async<void> Jobs::begin(std::shared_ptr<LiveJob> live, AskPlace place) {
   if (is_draining_) co_return job_interrupted();
   live->job.turn_index = place.turn_index;
   live->job.after_event = place.after_event;
+  live->is_beginning = true;
   const auto is_begun = co_await deps_.rows.begin(live->job, deps_.clock.now());
+  live->is_beginning = false;
   if (!is_begun) co_return std::unexpected(is_begun.error());
   if (!*is_begun) co_return job_cancelled();
   live->has_begun = true;

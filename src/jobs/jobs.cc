@@ -24,7 +24,15 @@ constexpr std::string_view kInterruptedAnswer =
 }  // namespace
 
 Jobs::Jobs(Dependencies deps, Options options)
-    : deps_(deps), options_(options), kept_(kJobBytesMaxPerApp), tasks_(deps.executor) {}
+    : deps_(deps), options_(options), kept_(kJobBytesMaxPerApp), tasks_(deps.executor) {
+  // All are there from the start, so that a rate can be taken of the first one.
+  accepted();
+  for (const JobState state : {JobState::queued, JobState::running}) unended(state);
+  for (const JobState state :
+       {JobState::succeeded, JobState::failed, JobState::cancelled, JobState::interrupted}) {
+    ended(state);
+  }
+}
 
 Jobs::~Jobs() = default;
 
@@ -75,11 +83,9 @@ Async<void> Jobs::count_stored() {
   kept_.end_count(std::move(*stored));
   const auto counts = co_await deps_.rows.count_by_state();
   if (!counts) co_return std::unexpected(counts.error());
-  for (const auto& [state, count] : *counts) {
-    deps_.metrics
-        .gauge("clawdforge_jobs", "Jobs that have not ended, as the last sweep found them.",
-               {{"state", state}})
-        .set(count);
+  for (const JobState state : {JobState::queued, JobState::running}) {
+    const auto found = counts->find(std::string(name_of(state)));
+    unended(state).set(found == counts->end() ? 0 : found->second);
   }
   co_return Result<void>{};
 }
@@ -111,7 +117,7 @@ Async<Job> Jobs::submit(AppName app, JobRequest request) {
   if (request.key) (added ? request.key->is_settled : request.key->is_undone) = true;
   if (!added) co_return std::unexpected(std::move(added.error()));
   space.keep();
-  deps_.metrics.counter("clawdforge_jobs_accepted_total", "Jobs that were accepted.").increment();
+  accepted().increment();
   note_ready(app, job.ready_at);
   co_return job;
 }
@@ -212,7 +218,7 @@ Async<void> Jobs::sweep() {
 void Jobs::drain() {
   is_draining_ = true;
   for (const auto& [id, live] : live_) {
-    if (!live->has_begun) live->hang_up.happen();
+    if (!live->has_begun && !live->is_beginning) live->hang_up.happen();
   }
   for (const auto& [id, watch] : watches_) {
     if (const auto known = watch.lock()) known->notify_all();
@@ -229,10 +235,22 @@ Task<void> Jobs::stop() {
 
 void Jobs::note_end(const AppName& app, JobState state) {
   deps_.on_told(app);
-  deps_.metrics
-      .counter("clawdforge_jobs_ended_total", "Jobs that ended, by how.",
-               {{"state", std::string(name_of(state))}})
-      .increment();
+  ended(state).increment();
+}
+
+Counter& Jobs::accepted() {
+  return deps_.metrics.counter("clawdforge_jobs_accepted_total", "Jobs that were accepted.");
+}
+
+Gauge& Jobs::unended(JobState state) {
+  return deps_.metrics.gauge("clawdforge_jobs",
+                             "Jobs that have not ended, as the last sweep found them.",
+                             {{"state", std::string(name_of(state))}});
+}
+
+Counter& Jobs::ended(JobState state) {
+  return deps_.metrics.counter("clawdforge_jobs_ended_total", "Jobs that ended, by how.",
+                               {{"state", std::string(name_of(state))}});
 }
 
 }  // namespace clawdforge

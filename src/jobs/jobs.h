@@ -136,6 +136,9 @@ class Jobs {
   void note_ready(const AppName& app, TimePoint at);
   void tell(const JobId& id);
   void note_end(const AppName& app, JobState state);
+  Counter& accepted();
+  Gauge& unended(JobState state);
+  Counter& ended(JobState state);
   Async<void> remove_files_without_rows();
 
   const Dependencies deps_;

@@ -14,6 +14,7 @@ struct Jobs::LiveJob {
   explicit LiveJob(Job of) : job(std::move(of)) {}
   Job job;
   HangUp hang_up;
+  bool is_beginning = false;  // its row is being written: from then on it is as if it ran
   bool has_begun = false;
   bool is_unwanted = false;  // its app has cancelled it
 };

@@ -59,6 +59,8 @@ Async<SweepReport> Sweeper::sweep() {
   auto done = co_await sweep_uploads(&swept);
   if (auto trimmed = co_await sweep_audit(&swept); !trimmed && done) done = std::move(trimmed);
   for (const Chore& chore : chores_) {
+    // Each would wait for the ledger once more.
+    if (!done && done.error().cause == Cause::ledger_away) break;
     auto did = co_await chore(&swept);
     if (!did && done) done = std::move(did);
   }

@@ -308,16 +308,19 @@ def audit(gateway, session):
         session.id)]
 
 
-def journal(gateway, session):
-    """All events of a session, as they are kept; they must be numbered without a gap."""
-    rows = query(gateway, "SELECT * FROM journal WHERE session_id = ? ORDER BY first_event_id",
-                 session.id)
-    events = []
-    for row in rows:
-        # A block that is too large for one row is in parts.
+def journal_blocks(gateway, session):
+    """The rows of a session's journal, each with its lines; what is too large for one is in parts."""
+    for row in query(gateway, "SELECT * FROM journal WHERE session_id = ? ORDER BY first_event_id",
+                     session.id):
         parts = query(gateway, "SELECT lines FROM journal_parts WHERE session_id = ? "
                       "AND first_event_id = ? ORDER BY part", session.id, row["first_event_id"])
-        text = row["events"] or "".join(part["lines"] for part in parts)
+        yield row, row["events"] or "".join(part["lines"] for part in parts)
+
+
+def journal(gateway, session):
+    """All events of a session, as they are kept; they must be numbered without a gap."""
+    events = []
+    for row, text in journal_blocks(gateway, session):
         lines = [json.loads(line) for line in text.splitlines()]
         assert [line["id"] for line in lines] == list(
             range(row["first_event_id"], row["last_event_id"] + 1))

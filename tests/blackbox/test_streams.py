@@ -13,8 +13,8 @@ from agents import fewer, gauge
 from answers import assert_error
 from faults import LEDGER, new_faulty, shim
 from gateway import SANITIZED, SECONDS_MAX, SLACK_SECONDS, wait_until
-from sessions import (Talker, app, assert_same_refusal, change, forge, journal, new_forge, query,
-                      sweep, turn_rows)
+from sessions import (Talker, app, assert_same_refusal, change, forge, journal, journal_blocks,
+                      new_forge, query, sweep, turn_rows)
 from streams import (CLOSING, Event, Stream, assert_one_apart, message_of, messages, page,
                      stream_turn, tail)
 from wire import Wire, bearer, request
@@ -31,9 +31,8 @@ def numbers(count):
 def kept(gateway, session):
     """What the ledger has, in the shape of what a stream tells."""
     with_text = []
-    for row in query(gateway, "SELECT events FROM journal WHERE session_id = ? "
-                              "ORDER BY first_event_id", session.id):
-        for line in row["events"].splitlines():
+    for _, lines in journal_blocks(gateway, session):
+        for line in lines.splitlines():
             event = json.loads(line)
             text = line.split(',"data":', 1)[1][:-1]
             with_text.append(Event(event["id"], event["event"], text))
