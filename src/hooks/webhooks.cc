@@ -117,18 +117,20 @@ std::chrono::milliseconds Webhooks::until_next() const {
 
 // One delivery of this app, from the look for it to the note of what it came to.
 Task<void> Webhooks::serve(AppName app) {
-  auto chosen = co_await choose(app);
-  if (!chosen) {
+  std::optional<DueDelivery> delivery;
+  if (auto chosen = co_await choose(app)) {
+    delivery = std::move(*chosen);
+  } else {
     deps_.log.warn("deliveries cannot be read", {{"why", std::string_view(chosen.error().detail)}});
     look_again(app, deps_.clock.now() + kLedgerPause);
   }
   Queue& queue = queues_[app];
   queue.is_looking = false;
   changed_.notify_all();
-  if (chosen && *chosen) {
-    const DeliveryId id = (*chosen)->id;
-    const DeliveryAttempt attempted = co_await attempt(&**chosen);
-    co_await settle(app, std::move(**chosen), attempted);
+  if (delivery) {
+    const DeliveryId id = delivery->id;
+    const DeliveryAttempt attempted = co_await attempt(&*delivery);
+    co_await settle(app, std::move(*delivery), attempted);
     queues_[app].under_way.erase(id);
   }
   if (const auto left = queues_.find(app);

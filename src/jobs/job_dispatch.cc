@@ -44,8 +44,8 @@ Task<void> Jobs::dispatch() {
       auto live = std::make_shared<LiveJob>(std::move(*first));
       live_.emplace(live->job.id, live);
       tasks_.spawn(carry(std::move(live)));
-    } else if (waiting->next_ready_at) {
-      queue_.note_ready(*app, *waiting->next_ready_at);
+    } else if (const auto next = waiting->next_ready_at) {
+      queue_.note_ready(*app, *next);
     } else {
       queue_.forget_idle(*app);
     }
@@ -70,16 +70,17 @@ Task<JobAnswer> Jobs::attempt(std::shared_ptr<LiveJob> live) {
     if (cancelled) note_end(job.app, JobState::cancelled);
     co_return JobAnswer{.status = 401, .code = "token_revoked"};
   }
-  auto body = co_await deps_.rows.body_of(job.id, Lane(job.app));
-  if (!body) co_return JobAnswer{.status = 503, .code = "ledger_unavailable"};
-  if (!*body) co_return JobAnswer{.status = 410, .code = "cancelled"};
+  auto read = co_await deps_.rows.body_of(job.id, Lane(job.app));
+  if (!read) co_return JobAnswer{.status = 503, .code = "ledger_unavailable"};
+  std::optional<std::string> body = std::move(*read);
+  if (!body) co_return JobAnswer{.status = 410, .code = "cancelled"};
   ByteHold memory = deps_.memory.open(job.app.str());
-  if (memory.resize((*body)->size()) != Fit::fits) {
+  if (memory.resize(body->size()) != Fit::fits) {
     co_return JobAnswer{.status = 503, .code = "memory_budget"};
   }
   co_return co_await work_({.job = job,
                             .app = app,
-                            .body = std::move(**body),
+                            .body = std::move(*body),
                             .hang_up = &live->hang_up,
                             .gate = std::make_shared<Gate>(*this, live)});
 }

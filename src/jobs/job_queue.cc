@@ -25,7 +25,8 @@ std::optional<AppName> JobQueue::next_app(TimePoint now) {
   auto best = shares_.end();
   for (auto entry = shares_.begin(); entry != shares_.end(); ++entry) {
     const Share& share = entry->second;
-    if (!may_look(share) || *share.look_at > now || share.paused_until > now) continue;
+    const auto at = look_time(share);
+    if (!at || *at > now) continue;
     const auto order = [](const Share& of) { return std::tuple(of.in_hand, of.served); };
     if (best == shares_.end() || order(share) < order(best->second)) best = entry;
   }
@@ -39,9 +40,8 @@ std::optional<TimePoint> JobQueue::next_time() const {
   if (in_hand_.size() >= kJobsInHandMax) return std::nullopt;
   std::optional<TimePoint> first;
   for (const auto& [app, share] : shares_) {
-    if (!may_look(share)) continue;
-    const TimePoint at = std::max(*share.look_at, share.paused_until);
-    first = first ? std::min(*first, at) : at;
+    const auto at = look_time(share);
+    if (at) first = first ? std::min(*first, *at) : *at;
   }
   return first;
 }

@@ -5,6 +5,7 @@
 // first. Io thread only, no I/O.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -54,8 +55,10 @@ class JobQueue {
     std::uint64_t served = 0;
   };
 
-  static bool may_look(const Share& share) {
-    return share.look_at && share.in_hand < kJobsInHandMaxPerApp;
+  // When there may be a job to take in hand; none: not as things are.
+  static std::optional<TimePoint> look_time(const Share& share) {
+    if (!share.look_at || share.in_hand >= kJobsInHandMaxPerApp) return std::nullopt;
+    return std::max(*share.look_at, share.paused_until);
   }
 
   std::map<AppName, Share> shares_;

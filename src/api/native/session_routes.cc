@@ -175,8 +175,9 @@ Task<Response> answer_turn(TurnCall deps, Caller caller, Request* request,
   const auto outcome = co_await deps.sessions->turn(caller.app, *id, std::move(asked),
                                                     request->hang_up, std::move(gate));
   if (!outcome) co_return problem(outcome.error(), request->id);
+  std::optional<Response> kept = std::move(*made);
   Response response =
-      *made ? std::move(**made) : turn_answer(*id, *outcome, events->take_json(), request->id);
+      kept ? std::move(*kept) : turn_answer(*id, *outcome, events->take_json(), request->id);
   add_limit_headers(response, outcome->rate_limit_policy, outcome->rate_limit);
   co_return response;
 }

@@ -225,8 +225,9 @@ Async<JobRecord> JobRows::find(AppName app, JobId id) const {
       });
   auto found = co_await std::move(finding);
   if (!found) co_return std::unexpected(std::move(found.error()));
-  if (!*found) co_return no_such_job();
-  co_return std::move(**found);
+  std::optional<JobRecord> record = std::move(*found);
+  if (!record) co_return no_such_job();
+  co_return std::move(*record);
 }
 
 Async<WaitingJobs> JobRows::waiting(AppName app, TimePoint now, bool leaves_out_runs,
