@@ -131,8 +131,17 @@ def cf_lines():
 
 
 @pytest.fixture(scope="module")
-def shell(shared, tmp_path_factory):
+def cf_shell(shared, tmp_path_factory):
     return Shell(shared, tmp_path_factory.mktemp("cf"))
+
+
+@pytest.fixture
+def shell(cf_shell):
+    yield cf_shell
+    # However many lines one worker takes, the app's sessions do not run out.
+    for session in cf_shell.client.get("/sessions").json()["sessions"]:
+        cf_shell.client.delete(f"/sessions/{session['session_id']}")
+    cf_shell.sessions.clear()
 
 
 @pytest.mark.parametrize("number", range(19))

@@ -11,20 +11,6 @@ namespace clawdforge {
 namespace json = boost::json;
 namespace {
 
-Done print_fields(const Invocation& invocation, const Asked<GatewayAnswer>& answer) {
-  if (!answer) return std::unexpected(answer.error());
-  if (invocation.as_json()) {
-    print_answer(answer->raw.body);
-    return 0;
-  }
-  std::vector<std::pair<std::string, std::string>> fields;
-  for (const auto& [key, value] : answer->body) {
-    fields.emplace_back(std::string(key), text_of(value));
-  }
-  print_answer(fields_text(invocation.screen, fields));
-  return 0;
-}
-
 Done agents(Invocation& invocation) {
   const auto answer = ask(invocation, TokenKind::any, "GET", "/agents");
   if (!answer) return std::unexpected(answer.error());

@@ -104,9 +104,7 @@ Done whoami(Invocation& invocation) {
   }
   std::vector<std::pair<std::string, std::string>> fields = {{"gateway", to->url},
                                                              {"named by", to->source}};
-  for (const auto& [key, value] : answer->body) {
-    if (key != "ok") fields.emplace_back(std::string(key), text_of(value));
-  }
+  for (auto& field : fields_of(answer->body, "ok")) fields.push_back(std::move(field));
   print_answer(fields_text(invocation.screen, fields));
   return 0;
 }

@@ -95,19 +95,7 @@ Done turn(Invocation& invocation) {
 }
 
 Done get(Invocation& invocation) {
-  const auto answer = ask(invocation, TokenKind::app, "GET", session_path(invocation));
-  if (!answer) return std::unexpected(answer.error());
-  if (invocation.as_json()) {
-    print_answer(answer->raw.body);
-    return 0;
-  }
-  std::vector<std::pair<std::string, std::string>> fields;
-  for (const auto& [key, value] : answer->body) {
-    const std::string name(key);
-    fields.emplace_back(name, name.ends_with("_at") ? time_of(answer->body, name) : text_of(value));
-  }
-  print_answer(fields_text(invocation.screen, fields));
-  return 0;
+  return print_fields(invocation, ask(invocation, TokenKind::app, "GET", session_path(invocation)));
 }
 
 Done list_sessions(Invocation& invocation) {

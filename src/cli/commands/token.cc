@@ -32,16 +32,8 @@ Done print_token(const Invocation& invocation, const Asked<GatewayAnswer>& answe
 
 // One field a line; "-": its owner has not said it, so the default holds.
 Done print_app(const Invocation& invocation, const json::object& row) {
-  if (invocation.as_json()) {
-    print_answer(json::serialize(row));
-    return 0;
-  }
-  std::vector<std::pair<std::string, std::string>> fields;
-  for (const auto& [key, value] : row) {
-    const std::string name(key);
-    fields.emplace_back(name, name.ends_with("_at") ? time_of(row, name) : text_of(value));
-  }
-  print_answer(fields_text(invocation.screen, fields));
+  print_answer(invocation.as_json() ? json::serialize(row)
+                                    : fields_text(invocation.screen, fields_of(row)));
   return 0;
 }
 

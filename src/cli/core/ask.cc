@@ -16,6 +16,7 @@
 
 #include "base/descriptor.h"
 #include "cli/core/live_line.h"
+#include "cli/core/table.h"
 
 namespace clawdforge {
 namespace json = boost::json;
@@ -233,6 +234,26 @@ std::string time_of(const json::object& object, std::string_view name) {
 const json::array* list_of(const json::object& object, std::string_view name) {
   const json::value* const value = member(object, name);
   return value == nullptr ? nullptr : value->if_array();
+}
+
+std::vector<std::pair<std::string, std::string>> fields_of(const json::object& object,
+                                                           std::string_view without) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  for (const auto& [key, value] : object) {
+    const std::string name(key);
+    if (name == without) continue;
+    fields.emplace_back(name, name.ends_with("_at") ? time_of(object, name) : text_of(value));
+  }
+  return fields;
+}
+
+Done print_fields(const Invocation& invocation, const Asked<GatewayAnswer>& answer,
+                  std::string_view without) {
+  if (!answer) return std::unexpected(answer.error());
+  print_answer(invocation.as_json()
+                   ? answer->raw.body
+                   : fields_text(invocation.screen, fields_of(answer->body, without)));
+  return 0;
 }
 
 void print_answer(std::string_view text) {

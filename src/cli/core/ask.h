@@ -5,6 +5,8 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/core/destination.h"
 
@@ -52,6 +54,13 @@ std::string field_of(const boost::json::object& object, std::string_view name);
 // A time in seconds: in UTC, "2026-01-31 12:00:00Z"; else "never".
 std::string time_of(const boost::json::object& object, std::string_view name);
 const boost::json::array* list_of(const boost::json::object& object, std::string_view name);
+
+// The members with their names, but for one; what ends with "_at" as a time.
+std::vector<std::pair<std::string, std::string>> fields_of(const boost::json::object& object,
+                                                           std::string_view without = {});
+// Prints all of it with --json, else its fields.
+Done print_fields(const Invocation& invocation, const Asked<GatewayAnswer>& answer,
+                  std::string_view without = {});
 
 // Prints the text and a line end where it has none.
 void print_answer(std::string_view text);
