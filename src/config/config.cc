@@ -107,6 +107,15 @@ Result<void> Loading::take_file(std::string_view text, std::string_view name) {
   config_.agents = std::move(content->agents);
   config_.defaults = std::move(content->defaults);
   config_.mcp_servers = std::move(content->mcp_servers);
+  for (auto& [table, workspace] : content->workspaces) {
+    auto path = parse_path(workspace.path, origin_);
+    if (!path) {
+      return refuse_config(
+          fmt::format("workspaces.{}.path in {} is wrong: {}", table, name, path.error()));
+    }
+    workspace.path = std::move(*path);
+  }
+  config_.workspaces = std::move(content->workspaces);
   tables_source_ = fmt::format("file {}", name);
   return {};
 }

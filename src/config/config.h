@@ -20,6 +20,7 @@
 #include "model/app.h"
 #include "model/limits/budget.h"
 #include "model/policy.h"
+#include "model/workspace.h"
 #include "process/tree/pid_namespace.h"
 
 namespace clawdforge {
@@ -127,6 +128,7 @@ struct Config {
   std::map<std::string, AgentTable> agents;
   Policy defaults;  // what apps may ask for: [defaults] in the file
   std::map<std::string, McpServerTable> mcp_servers;
+  NamedWorkspaces workspaces;  // [workspaces.NAME] in the file
 
   // One line per key, secrets masked. The source begins with flag, environment, file or
   // default and may say more; the value is TOML, or a remark in parentheses.

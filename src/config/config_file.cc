@@ -69,7 +69,7 @@ std::optional<std::string> text_for(const KeyRow& row, const toml::node& node) {
 }
 
 std::vector<std::string> file_keys() {
-  std::vector<std::string> names = {"agents", "defaults", "mcp_servers"};
+  std::vector<std::string> names = {"agents", "defaults", "mcp_servers", "workspaces"};
   for (const KeyRow& row : key_rows()) {
     if (row.kind != KeyKind::secret) names.emplace_back(row.name);
   }
@@ -175,6 +175,12 @@ Result<FileContent> parse_config_file(std::string_view toml, std::string_view fi
       auto servers = read_mcp_servers(node, file);
       if (!servers) return std::unexpected(servers.error());
       content.mcp_servers = std::move(*servers);
+      continue;
+    }
+    if (key.str() == "workspaces") {
+      auto workspaces = read_workspaces(node, file);
+      if (!workspaces) return std::unexpected(workspaces.error());
+      content.workspaces = std::move(*workspaces);
       continue;
     }
     auto value = read_value(key, node, file);

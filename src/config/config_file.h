@@ -23,6 +23,7 @@ struct FileContent {
   std::map<std::string, AgentTable> agents;
   Policy defaults;
   std::map<std::string, McpServerTable> mcp_servers;
+  NamedWorkspaces workspaces;  // their paths as the file has them
 };
 
 // The file's text; Errc::invalid when it cannot be read or is unreasonably large.

@@ -125,6 +125,15 @@ std::vector<Config::Line> config_lines(const Config& config,
     TableLines table(lines, "mcp_servers." + name, tables_source);
     add_mcp_server(table, server);
   }
+  for (const auto& [name, workspace] : config.workspaces) {
+    TableLines table(lines, "workspaces." + name, tables_source);
+    table.add("path", toml_string(workspace.path));
+    table.add("mode", toml_string(name_of(workspace.mode)));
+    if (workspace.mode == WorkspaceMode::worktree) {
+      table.add("branch", toml_string(workspace.branch));
+    }
+    if (!workspace.setup.empty()) table.add("setup", toml_array(workspace.setup));
+  }
   return lines;
 }
 

@@ -214,8 +214,10 @@ class AgentReader {
     std::vector<std::string> keys = {"protocol",        "command",          "env",        "set_env",
                                      "permission_mode", "permission_modes", "auth_method"};
     for (const PolicyField& field : policy_fields()) {
-      // Neither can be said of one agent.
-      if (field.name != "agents" && field.name != "webhook_urls") keys.emplace_back(field.name);
+      // None of these can be said of one agent.
+      if (field.name != "agents" && field.name != "webhook_urls" && field.name != "workspaces") {
+        keys.emplace_back(field.name);
+      }
     }
     return keys;
   }
@@ -279,6 +281,47 @@ std::string take_of_server(std::string_view key, const toml::node& node, McpServ
     return "it must be an address that begins with http:// or https://.";
   }
   server.url = text->get();
+  return {};
+}
+
+// Letters of a branch's name that git takes anywhere, and the two marks. The session's id makes
+// each branch another one.
+bool is_branch_pattern(std::string_view text) {
+  constexpr std::size_t kBranchBytesMax = 100;
+  std::string name(text);
+  for (const std::string_view mark : {"{app}", "{session}"}) {
+    const std::size_t at = name.find(mark);
+    if (at != name.npos) name.replace(at, mark.size(), "x");
+  }
+  const bool has_odd_part = name.starts_with('/') || name.ends_with('/') || name.contains("//") ||
+                            name.contains("..") || name.contains("/.") || name.starts_with('.') ||
+                            name.ends_with('.') || name.starts_with('-') || name.contains(".lock");
+  return text.size() <= kBranchBytesMax && text.contains("{session}") && !has_odd_part &&
+         std::ranges::all_of(name, [](char c) {
+           return is_table_name(std::string_view(&c, 1)) || c == '/' || c == '.';
+         });
+}
+
+std::string take_of_workspace(std::string_view key, const toml::node& node, Workspace& workspace) {
+  if (key == "setup") return take_command(node, workspace.setup);
+  const auto* text = node.as_string();
+  if (text == nullptr) return "it must be a string.";
+  const std::string& value = text->get();
+  if (key == "mode") {
+    const auto mode = workspace_mode_from(value);
+    if (mode) workspace.mode = *mode;
+    return mode ? "" : "it must be one of read, direct, copy, worktree.";
+  }
+  if (key == "branch") {
+    workspace.branch = value;
+    return is_branch_pattern(value)
+               ? ""
+               : "it must have {session} in it, and beside that and {app} only letters, digits, "
+                 "dashes, underscores, dots and slashes.";
+  }
+  const bool is_path = value.starts_with('/') || value.starts_with("~/");
+  if (!is_path || value.contains('\0')) return "it must begin with / or ~/.";
+  workspace.path = value;
   return {};
 }
 
@@ -358,6 +401,44 @@ Result<std::map<std::string, McpServerTable>> read_mcp_servers(const toml::node&
     servers.emplace(key.str(), std::move(server));
   }
   return servers;
+}
+
+Result<NamedWorkspaces> read_workspaces(const toml::node& node, std::string_view file) {
+  constexpr std::string_view kShape = "workspaces are tables like [workspaces.blog].";
+  static const std::vector<std::string> kKnown = {"path", "mode", "branch", "setup"};
+  const toml::table* table = node.as_table();
+  if (table == nullptr) return refuse_type("workspaces", file, node, kShape);
+  NamedWorkspaces workspaces;
+  for (const auto& [key, value] : *table) {
+    const std::string name = fmt::format("workspaces.{}", key.str());
+    if (!is_table_name(key.str())) {
+      return refuse_config(
+          fmt::format("{} is not a name for a workspace: it must have 1 to 64 letters, "
+                      "digits, underscores and dashes.",
+                      in_file(in_quotes(key.str()), file, key.source())));
+    }
+    if (!value.is_table()) return refuse_type(name, file, value, kShape);
+    const toml::table& given = *value.as_table();
+    Workspace workspace;
+    const auto taken =
+        each_key(given, name, file, kKnown, [&](std::string_view field, const toml::node& item) {
+          return take_of_workspace(field, item, workspace);
+        });
+    if (!taken) return std::unexpected(taken.error());
+    for (const std::string_view needed : {"path", "mode"}) {
+      if (given.contains(needed)) continue;
+      return refuse_config(fmt::format("{} has no {}.", in_file(name, file, key.source()), needed));
+    }
+    const bool is_own =
+        workspace.mode == WorkspaceMode::copy || workspace.mode == WorkspaceMode::worktree;
+    if (!workspace.setup.empty() && !is_own) {
+      return refuse_config(
+          fmt::format("{} has a setup, which only the modes copy and worktree run.",
+                      in_file(name, file, key.source())));
+    }
+    workspaces.emplace(key.str(), std::move(workspace));
+  }
+  return workspaces;
 }
 
 }  // namespace clawdforge

@@ -40,11 +40,12 @@ std::unexpected<Failure> refuse_unknown_key(std::string_view key, std::string_vi
 // The strings of an array, or nothing if it holds anything else or is none.
 std::optional<std::vector<std::string>> strings_of(const toml::node& node);
 
-// Of the file: the tables [agents.NAME], [defaults] and [mcp_servers.NAME].
+// Of the file: the tables [agents.NAME], [defaults], [mcp_servers.NAME] and [workspaces.NAME].
 Result<std::map<std::string, AgentTable>> read_agents(const toml::node& node,
                                                       std::string_view file);
 Result<Policy> read_defaults(const toml::node& node, std::string_view file);
 Result<std::map<std::string, McpServerTable>> read_mcp_servers(const toml::node& node,
                                                                std::string_view file);
+Result<NamedWorkspaces> read_workspaces(const toml::node& node, std::string_view file);
 
 }  // namespace clawdforge

@@ -24,6 +24,7 @@
 #include "api/native/run_routes.h"
 #include "api/native/session_routes.h"
 #include "api/native/usage_routes.h"
+#include "api/workspaces/workspace_routes.h"
 #include "base/async/async_tokens.h"
 #include "base/version.h"
 #include "config/agents/agent_specs.h"
@@ -255,6 +256,7 @@ Endpoints Gateway::endpoints() {
                    {[this] { return starter_.list(); }, [this] { return outlook_.look(); },
                     static_cast<int>(::geteuid())},
                    policies_);
+  add_workspace_routes(all, workspaces_, policies_);
   add_job_routes(all,
                  {&jobs_, &deps_.ledger.jobs, &answer_files_, &policies_, &keys_, job_calls()});
   add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
@@ -423,6 +425,7 @@ Async<void> Gateway::start() {
   deps_.notice.ready("listening on " + url);
   trash_.empty();
   tasks_.spawn(tell_agents());
+  tasks_.spawn(workspaces_.report_absent());
   co_return Result<void>{};
 }
 

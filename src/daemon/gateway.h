@@ -53,6 +53,7 @@
 #include "upkeep/sweeper.h"
 #include "upkeep/watch.h"
 #include "uploads/uploads.h"
+#include "workspaces/workspaces.h"
 
 namespace clawdforge {
 
@@ -145,6 +146,7 @@ class Gateway {
   SessionDirs session_dirs_;
   Trash trash_{deps_.data_dir.path(), deps_.disk, deps_.log};
   AcpxRecords acpx_records_;
+  Workspaces workspaces_{{deps_.disk, deps_.log}, deps_.config.workspaces, deps_.data_dir.path()};
   Uploads uploads_;
   Webhooks webhooks_;
   Keys keys_{deps_.ledger.keys,

@@ -20,6 +20,8 @@ void check_machine(const ProgramTrials* trials, Diagnosis& diagnosis);
 void check_data(const Config& config, const Variables& environment, Diagnosis& diagnosis);
 // The port, and who has it; the certificate.
 void check_network(const Config& config, const DoctorLinks& links, Diagnosis& diagnosis);
+// The directories that apps may have worked on.
+void check_workspaces(const Config& config, Diagnosis& diagnosis);
 // Files of systemd that start a gateway.
 void check_services(const Variables& environment, Diagnosis& diagnosis);
 // The agents; with `asks`, one real question to each that is there.

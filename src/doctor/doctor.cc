@@ -33,6 +33,7 @@ void look(std::vector<std::string> flags, const DoctorLinks& links, bool asks,
   const auto environment = environment_variables();
   check_data(*config, environment, diagnosis);
   check_network(*config, links, diagnosis);
+  check_workspaces(*config, diagnosis);
   check_services(environment, diagnosis);
   check_agents(*config, environment, links, usable, asks, diagnosis);
 }

@@ -125,6 +125,19 @@ Result<void> check_mcp_command(const Policy& policy) {
       "mcp \"any\".");
 }
 
+bool allows_workspace(const Policy& policy, std::string_view name) {
+  return policy.workspaces &&
+         std::ranges::any_of(*policy.workspaces, [name](std::string_view allowed) {
+           return allowed == name || allowed == "*";
+         });
+}
+
+Result<void> check_workspace(const Policy& policy, std::string_view name) {
+  if (allows_workspace(policy, name)) return {};
+  return fail(Errc::forbidden, "workspace_not_allowed",
+              "This app may not use this workspace; GET /workspaces shows those that it may use.");
+}
+
 Result<void> check_webhook(const Policy& policy, std::string_view url) {
   if (!policy.webhook_urls) {
     return webhook_not_allowed(

@@ -31,15 +31,16 @@ struct Policy {
   std::optional<McpAccess> mcp;
   std::optional<std::vector<WebAddress>> mcp_urls;      // prefixes, for McpAccess::http
   std::optional<std::vector<WebAddress>> webhook_urls;  // prefixes
+  std::optional<std::vector<std::string>> workspaces;   // names, or "*" for all
 
   bool operator==(const Policy&) const = default;
 };
 
 // The strictest of the three, and never looser than any of them. What a field means that none of
 // them sets: agents and models: all; permission_mode_max: approve_all; mcp: none; mcp_urls: none;
-// webhook_urls: none. An agent's policy only narrows: it cannot give MCP servers that neither the
-// token nor the gateway gives. Webhooks are given by the token alone, because its app gets the
-// secret that signs them.
+// webhook_urls and workspaces: none. An agent's policy only narrows: it cannot give MCP servers
+// that neither the token nor the gateway gives. Webhooks are given by the token alone, because its
+// app gets the secret that signs them.
 Policy effective_policy(const Policy& gateway, const Policy& agent, const Policy& token);
 
 // What an effective policy says to one thing that is asked for.
@@ -65,6 +66,11 @@ Result<void> check_mcp_url(const Policy& policy, std::string_view url);
 Result<void> check_mcp_command(const Policy& policy);
 // An MCP server of the owner's, by its name.
 Result<void> check_mcp_named(const Policy& policy);
+
+// A directory of the owner's, by its name.
+bool allows_workspace(const Policy& policy, std::string_view name);
+// Errc::forbidden "workspace_not_allowed", whether there is one of this name or not.
+Result<void> check_workspace(const Policy& policy, std::string_view name);
 
 // Where the gateway may be asked to call. Errc::invalid "webhook_not_allowed".
 Result<void> check_webhook(const Policy& policy, std::string_view url);

@@ -68,6 +68,15 @@ std::string set_models(Policy& policy, const json::value& value) {
                                     "names of models, each with or without a * at its end");
 }
 
+bool is_workspace_entry(std::string_view text) {
+  return text == "*" || (is_policy_name(text) && !text.contains('*'));
+}
+
+std::string set_workspaces(Policy& policy, const json::value& value) {
+  return set_names<&Policy::workspaces>(policy, value, is_workspace_entry,
+                                        "names of workspaces, or * for all");
+}
+
 template <auto Member>
 std::string set_choice(Policy& policy, const json::value& value, auto from,
                        std::string_view allowed) {
@@ -173,6 +182,11 @@ void narrow_models(Policy& policy, const Policy& by) {
               [](std::string_view a, std::string_view b) { return matches_model(b, a); });
 }
 
+void narrow_workspaces(Policy& policy, const Policy& by) {
+  narrow_list(policy.workspaces, by.workspaces,
+              [](std::string_view a, std::string_view b) { return a == "*" || a == b; });
+}
+
 template <auto Member>
 void narrow_prefixes(Policy& policy, const Policy& by) {
   narrow_list(policy.*Member, by.*Member,
@@ -189,6 +203,7 @@ constexpr PolicyField kPolicyFields[] = {
      narrow_prefixes<&Policy::mcp_urls>},
     {"webhook_urls", set_prefixes<&Policy::webhook_urls>, show_prefixes<&Policy::webhook_urls>,
      narrow_prefixes<&Policy::webhook_urls>},
+    {"workspaces", set_workspaces, show_names<&Policy::workspaces>, narrow_workspaces},
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "base/text.h"
-#include "model/number_text.h"
 
 namespace clawdforge {
 namespace {

@@ -4,7 +4,6 @@
 #include <charconv>
 
 #include "base/text.h"
-#include "model/number_text.h"
 
 namespace clawdforge {
 namespace {

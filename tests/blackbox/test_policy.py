@@ -117,6 +117,7 @@ def test_fields_are_minted_changed_taken_back_and_shown(forge):
     ("mcp_urls", ["file:///etc"]), ("webhook_urls", ["hooks.example"]), ("webhook_urls", []),
     ("webhook_urls", ["https://user@hooks.example/"]), ("webhook_urls", ["https://h.example/?x"]),
     ("webhook_urls", ["https://h.example/a/%2e%2e/b"]), ("webhook_urls", "https://h.example/"),
+    ("workspaces", "blog"), ("workspaces", []), ("workspaces", ["a*"]), ("workspaces", [1]),
     ("max_runs", 0), ("ip_cidrs", ["x"]), ("event_format", "x")])
 def test_what_is_wrong_is_422_and_changes_nothing(app, field, value):
     before = patch(app)
@@ -267,7 +268,7 @@ def test_an_agents_table_forbids_what_the_token_allows(app, tmp_path):
     assert not (tmp_path / "marker").exists()
     assert whoami(app)["agent_policies"] == {"narrow": {
         "agents": ["narrow"], "models": ["m2"], "permission_mode_max": "approve_reads",
-        "mcp": "named", "mcp_urls": None, "webhook_urls": None}}
+        "mcp": "named", "mcp_urls": None, "webhook_urls": None, "workspaces": []}}
 
 
 def test_servers_of_the_owners_are_asked_for_by_name_and_stay_his_secret(app, place):

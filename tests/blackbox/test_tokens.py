@@ -15,7 +15,7 @@ TOKEN = re.compile(r"cf_[A-Za-z0-9_-]{43}")
 LIMITS_UNSAID = dict.fromkeys(["expires_at", "asks_per_minute", "budgets", "upload_bytes_max",
                                "weight"])
 POLICY_UNSAID = dict.fromkeys(["agents", "models", "permission_mode_max", "mcp", "mcp_urls",
-                               "webhook_urls", *LIMITS_UNSAID])
+                               "webhook_urls", "workspaces", *LIMITS_UNSAID])
 LISTED_KEYS = {"name", "ip_cidrs", "event_format", "max_sessions", "max_runs", "created_at",
                "last_used_at", *POLICY_UNSAID}
 
@@ -128,6 +128,7 @@ def test_whoami_tells_an_app_and_the_admin_apart(shared):
         "ok": True, "kind": "app", "name": "asking", "ip_cidrs": ["127.0.0.0/8"],
         "event_format": "acp", "max_sessions": None, "max_runs": 2, "models": None, **LIMITS_UNSAID,
         "permission_mode_max": "approve_all", "mcp": "none", "mcp_urls": None, "webhook_urls": None,
+        "workspaces": [],
         "mcp_servers": [], "agent_policies": {}}
     assert shared.admin.get("/whoami").json() == {"ok": True, "kind": "admin"}
 

@@ -23,6 +23,7 @@ void append_effective(std::string& out, Policy policy, std::vector<std::string> 
   policy.agents = std::move(agents);
   policy.permission_mode_max = permission_mode_max(policy);
   policy.mcp = mcp_access(policy);
+  if (!policy.workspaces) policy.workspaces.emplace();
   append_policy(out, policy);
 }
 

@@ -53,6 +53,9 @@ constexpr Setting kSettings[] = {
      "an address below which its own MCP servers may be, for --mcp http; may be repeated"},
     {"--webhook-url", "webhook_urls", SettingKind::repeated, "URL",
      "an address below which its webhooks may be called; may be repeated"},
+    {"--workspaces", "workspaces", SettingKind::list, "LIST",
+     "workspaces of the gateway's file that its agents may work on: blog,notes, or * for all "
+     "(default: none)"},
 };
 
 // A list may be given with commas, and in several options.

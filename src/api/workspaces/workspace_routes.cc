@@ -1,0 +1,42 @@
+#include "api/workspaces/workspace_routes.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "api/core/problem.h"
+#include "json/json_members.h"
+#include "workspaces/workspaces.h"
+
+namespace clawdforge {
+namespace {
+
+// Without a policy: for the admin, who sees all.
+Task<Response> list(const Workspaces* workspaces, std::optional<Policy> policy, Request* request) {
+  const auto listings = co_await workspaces->list();
+  if (!listings) co_return problem(listings.error(), request->id);
+  std::string body = R"({"workspaces":[)";
+  for (const WorkspaceListing& workspace : *listings) {
+    if (policy && !allows_workspace(*policy, workspace.name)) continue;
+    body += body.back() == '[' ? "{" : ",{";
+    append_member(body, "name", workspace.name);
+    append_member(body, "mode", name_of(workspace.mode));
+    append_member(body, "present", workspace.is_present);
+    body += '}';
+  }
+  co_return json_response(body + "]}");
+}
+
+}  // namespace
+
+void add_workspace_routes(Endpoints& endpoints, const Workspaces& workspaces,
+                          const Policies& policies) {
+  endpoints.push_back({"GET", "/workspaces", Permit::app_or_admin, Body::none,
+                       [all = &workspaces, of = &policies](Caller caller, Request* request) {
+                         std::optional<Policy> policy;
+                         if (caller.kind == CallerKind::app) policy = of->of(*caller.app);
+                         return list(all, std::move(policy), request);
+                       }});
+}
+
+}  // namespace clawdforge

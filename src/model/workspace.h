@@ -1,0 +1,39 @@
+// A workspace is a directory of the owner's that apps may have worked on, such as a repository.
+// Plain records, no I/O.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+
+namespace clawdforge {
+
+// How an agent gets it: it sees the directory and cannot write there; it works in the directory
+// itself; it has a copy of its own; it has a git worktree and a branch of its own.
+enum class WorkspaceMode { read, direct, copy, worktree };
+
+inline constexpr std::array<std::string_view, 4> kWorkspaceModeNames = {"read", "direct", "copy",
+                                                                        "worktree"};
+inline std::string_view name_of(WorkspaceMode mode) {
+  return name_among(kWorkspaceModeNames, mode);
+}
+inline std::optional<WorkspaceMode> workspace_mode_from(std::string_view name) {
+  return value_among<WorkspaceMode>(kWorkspaceModeNames, name);
+}
+
+// [workspaces.NAME] of the configuration.
+struct Workspace {
+  std::string path;  // absolute
+  WorkspaceMode mode = WorkspaceMode::read;
+  std::string branch = "clawdforge/{app}/{session}";  // of a worktree
+  std::vector<std::string> setup = {};  // run once in a new copy or worktree; empty: nothing
+};
+
+using NamedWorkspaces = std::map<std::string, Workspace>;
+
+}  // namespace clawdforge
