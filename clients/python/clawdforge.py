@@ -419,6 +419,10 @@ class Client:
     def agents(self) -> List[Json]:
         return self._json("GET", "/agents")["agents"]
 
+    def workspaces(self) -> List[Json]:
+        """The owner's directories that the app may use."""
+        return self._json("GET", "/workspaces")["workspaces"]
+
     def usage(self, *, start: Optional[int] = None, end: Optional[int] = None, by: Iterable[str] = (),
               step: Optional[int] = None) -> Json:
         """What the app's asks have used: rows, or with `step` series."""

@@ -385,6 +385,11 @@ export class Client {
     return (await this.json('GET', '/agents')).agents
   }
 
+  /** The owner's directories that the app may use. */
+  async workspaces(): Promise<Record<string, any>[]> {
+    return (await this.json('GET', '/workspaces')).workspaces
+  }
+
   /** What the app's asks have used: rows, or with `step` series. */
   usage(options: { from?: number; to?: number; by?: string[]; step?: number } = {}): Promise<Record<string, any>> {
     return this.json('GET', '/usage', { query: { ...options, by: options.by?.join(',') } })

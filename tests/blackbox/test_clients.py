@@ -239,6 +239,7 @@ def test_what_a_client_sees_of_the_gateway_and_its_app(play, gateway):
     token = gateway.mint("app")["token"]
     said = play(gateway.url, token, "basics")
     assert said["ready"] is True and said["name"] == "app" and said["has_demo"] and said["asks"] == 0
+    assert said["workspaces"] == []
     assert re.match(r"\d+\.\d+\.\d+", said["version"]) and said["steps"] == 3600
 
 

@@ -31,6 +31,7 @@ const scenarios = {
       ready: await forge.isReady(),
       name: (await forge.whoami()).name,
       has_demo: (await forge.agents()).some((agent) => agent.name === 'demo'),
+      workspaces: await forge.workspaces(),
       asks: (await forge.usage({ by: ['agent'] })).totals.asks,
       steps: (await forge.usage({ step: 3600 })).step,
     }

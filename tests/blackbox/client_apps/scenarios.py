@@ -27,7 +27,7 @@ def refusal(call):
 def basics(_):
     return {"version": forge.health()["version"], "ready": forge.is_ready(), "name": forge.whoami()["name"],
             "has_demo": "demo" in [agent["name"] for agent in forge.agents()],
-            "asks": forge.usage(by=["agent"])["totals"]["asks"],
+            "workspaces": forge.workspaces(), "asks": forge.usage(by=["agent"])["totals"]["asks"],
             "steps": forge.usage(step=3600)["step"]}
 
 
