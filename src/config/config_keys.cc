@@ -291,7 +291,7 @@ constexpr KeyRow kRows[] = {
                                     "Size of a request's body, uploads apart."),
     number<&Config::file_bytes_max>("max_file_bytes", {"104857600"}, 1, kKiB* kGiB,
                                     "Size of an uploaded file."),
-    number<&Config::upload_bytes_max_per_app>("max_upload_bytes_per_app", {"10737418240"}, 1,
+    number<&Config::upload_bytes_max_per_app>("max_upload_bytes_per_app", {"1073741824"}, 1,
                                               kKiB* kGiB, "Size of one app's uploads together."),
     number<&Config::journal_bytes_max_per_app>(
         "max_journal_bytes_per_app", {"4294967296"}, 1024, kKiB* kGiB,

@@ -82,7 +82,7 @@ TEST(ConfigDefaults, AreThoseOfTheContract) {
   EXPECT_EQ(config.sweep_interval, std::chrono::seconds(60));
   EXPECT_EQ(config.body_bytes_max, 16 * 1024 * 1024);
   EXPECT_EQ(config.file_bytes_max, 100 * 1024 * 1024);
-  EXPECT_EQ(config.upload_bytes_max_per_app, 10LL * 1024 * 1024 * 1024);
+  EXPECT_EQ(config.upload_bytes_max_per_app, 1024LL * 1024 * 1024);
   EXPECT_EQ(config.journal_bytes_max_per_app, 4LL * 1024 * 1024 * 1024);
   EXPECT_EQ(config.free_disk_bytes_min, 256 * 1024 * 1024);
   EXPECT_EQ(config.connections_max, 10'000);

@@ -22,6 +22,17 @@ Result<void> for_each_upload(SqlDriver& driver, std::int64_t now,
                              const std::function<Result<void>(const UploadRow&)>& see);
 Result<std::optional<UploadRow>> upload_row(SqlDriver& driver, const std::string& name);
 
+struct AnswerRow {
+  std::string name;  // of its file, and of the job
+  std::int64_t bytes = 0;
+};
+
+// Answers of jobs that are in files, in pages.
+Result<void> for_each_answer(SqlDriver& driver,
+                             const std::function<Result<void>(const AnswerRow&)>& see);
+// None: there is no such job, or its answer is not in a file.
+Result<std::optional<AnswerRow>> answer_row(SqlDriver& driver, const std::string& name);
+
 Result<bool> has_session(SqlDriver& driver, const std::string& id);
 
 struct RunRow {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "ledger/core/row_values.h"
@@ -14,38 +15,6 @@ namespace clawdforge {
 namespace {
 
 constexpr std::int64_t kVerifyPageRowsMax = 500;
-
-// A check that is one statement: it selects the names of the rows that are wrong. A text in
-// the place of a number is greater than every number, so a range finds it.
-struct RowCheck {
-  Check check;
-  std::string_view wrong;
-};
-
-// Usage rows less the rows of asks that are kept: of each hour and app never below zero.
-constexpr std::string_view kUsageDifference =
-    "SELECT app_name || '/' || agent || '/' || kind || '/' || hour AS id FROM ("
-    "SELECT app_name, agent, model, kind, at / 3600 AS hour, asks, input_tokens, output_tokens, "
-    "cache_read_tokens, cache_write_tokens, nano_usd, agent_ms FROM usage_minutes "
-    "UNION ALL SELECT app_name, agent, model, kind, at / 3600, asks, input_tokens, output_tokens, "
-    "cache_read_tokens, cache_write_tokens, nano_usd, agent_ms FROM usage_hours "
-    "UNION ALL SELECT app_name, agent, COALESCE(model, ''), 'run', ended_at / 3600, -1, "
-    "-COALESCE(input_tokens, 0), -COALESCE(output_tokens, 0), -COALESCE(cache_read_tokens, 0), "
-    "-COALESCE(cache_write_tokens, 0), "
-    "-CASE WHEN cost_usd > 0 AND cost_usd <= 1e9 THEN CAST(ROUND(cost_usd * 1e9) AS BIGINT) "
-    "ELSE 0 END, -agent_ms FROM runs WHERE agent_ms IS NOT NULL "
-    "UNION ALL SELECT sessions.app_name, sessions.agent, COALESCE(sessions.model, ''), 'turn', "
-    "turns.ended_at / 3600, -1, -COALESCE(turns.input_tokens, 0), "
-    "-COALESCE(turns.output_tokens, 0), -COALESCE(turns.cache_read_tokens, 0), "
-    "-COALESCE(turns.cache_write_tokens, 0), "
-    "-CASE WHEN turns.cost_usd > 0 AND turns.cost_usd <= 1e9 "
-    "THEN CAST(ROUND(turns.cost_usd * 1e9) AS BIGINT) ELSE 0 END, -turns.agent_ms "
-    "FROM turns JOIN sessions ON sessions.session_id = turns.session_id "
-    "WHERE turns.agent_ms IS NOT NULL) AS both "
-    "GROUP BY app_name, agent, model, kind, hour "
-    "HAVING SUM(asks) < 0 OR SUM(input_tokens) < 0 OR SUM(output_tokens) < 0 "
-    "OR SUM(cache_read_tokens) < 0 OR SUM(cache_write_tokens) < 0 OR SUM(nano_usd) < 0 "
-    "OR SUM(agent_ms) < 0";
 
 constexpr std::array kRowChecks = {
     RowCheck{{"session-times", "a session has a time that is none"},
@@ -128,14 +97,6 @@ constexpr std::array kRowChecks = {
         "'hard_delete', "
         "'cancel', 'permission', 'interrupted', 'token_mint', 'token_change', "
         "'token_rotate', 'token_revoke', 'webhook_secret') OR NOT (at BETWEEN 0 AND 253402300799)"},
-    RowCheck{{"delivery-row", "a delivery has a state or a time that is none, or no body to send"},
-             "SELECT delivery_id AS id FROM deliveries "
-             "WHERE state NOT IN ('waiting', 'delivered', 'dead') "
-             "OR (state = 'waiting') <> (ended_at IS NULL) "
-             "OR (state = 'waiting' AND body IS NULL) "
-             "OR NOT (created_at BETWEEN 0 AND 253402300799)"},
-    RowCheck{{"usage-rows", "the usage of an hour is less than that of its runs and turns"},
-             kUsageDifference},
     RowCheck{{"journal-session", "events of a session that is not there"},
              "SELECT DISTINCT session_id AS id FROM journal WHERE NOT EXISTS "
              "(SELECT 1 FROM sessions WHERE sessions.session_id = journal.session_id)"},
@@ -143,12 +104,6 @@ constexpr std::array kRowChecks = {
              "SELECT session_id || '/' || turn_index AS id FROM journal WHERE turn_index <> 0 "
              "AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.session_id = journal.session_id "
              "AND turns.turn_index = journal.turn_index)"},
-};
-
-// Work that is under way belongs to a gateway that is alive.
-struct OwnerCheck {
-  Check check;
-  std::string_view unfinished;  // gives a name and the owner, from $1 on, at most $2
 };
 
 constexpr std::array kOwnerChecks = {
@@ -211,6 +166,16 @@ Result<void> for_each_row(SqlDriver& driver, std::string_view statement, const S
   }
 }
 
+Result<void> make_owner_check(SqlDriver& driver, const OwnerCheck& check,
+                              const std::set<std::string>& owners, Findings& findings) {
+  findings.begin(check.check);
+  return for_each_row(driver, check.unfinished, [&](const SqlRow& row) {
+    if (!owners.contains(text_in(row.at(1)).value_or(""))) {
+      findings.note(check.check, first_text_in(row));
+    }
+  });
+}
+
 Result<void> verify_tokens(SqlDriver& driver, Findings& findings) {
   findings.begin(kTokenRow);
   return for_each_row(driver, kTokens, [&](const SqlRow& row) {
@@ -249,17 +214,17 @@ Result<void> check_schema(SqlDriver& driver, std::string_view place) {
 Result<void> verify_rows(SqlDriver& driver, const std::set<std::string>& owners,
                          Findings& findings) {
   if (auto done = verify_tokens(driver, findings); !done) return done;
-  for (const RowCheck& check : kRowChecks) {
-    if (auto done = make_row_check(driver, check, findings); !done) return done;
+  for (const std::span<const RowCheck> checks :
+       {std::span<const RowCheck>(kRowChecks), ask_row_checks()}) {
+    for (const RowCheck& check : checks) {
+      if (auto done = make_row_check(driver, check, findings); !done) return done;
+    }
   }
-  for (const OwnerCheck& check : kOwnerChecks) {
-    findings.begin(check.check);
-    auto done = for_each_row(driver, check.unfinished, [&](const SqlRow& row) {
-      if (!owners.contains(text_in(row.at(1)).value_or(""))) {
-        findings.note(check.check, first_text_in(row));
-      }
-    });
-    if (!done) return done;
+  for (const std::span<const OwnerCheck> checks :
+       {std::span<const OwnerCheck>(kOwnerChecks), ask_owner_checks()}) {
+    for (const OwnerCheck& check : checks) {
+      if (auto done = make_owner_check(driver, check, owners, findings); !done) return done;
+    }
   }
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,22 @@ Result<void> verify_rows(SqlDriver& driver, const std::set<std::string>& owners,
 
 // All of verify_journals.cc: each session's events and how they fit its turns.
 Result<void> verify_journals(SqlDriver& driver, Findings& findings);
+
+// A check that is one statement: it selects the names of the rows that are wrong. A text in
+// the place of a number is greater than every number, so a range finds it.
+struct RowCheck {
+  Check check;
+  std::string_view wrong;
+};
+
+// Work that is under way belongs to a gateway that is alive.
+struct OwnerCheck {
+  Check check;
+  std::string_view unfinished;  // gives a name and the owner, from $1 on, at most $2
+};
+
+// Those of jobs, idempotency keys, deliveries, usage and budgets; verify_rows() makes them.
+std::span<const RowCheck> ask_row_checks();
+std::span<const OwnerCheck> ask_owner_checks();
 
 }  // namespace clawdforge

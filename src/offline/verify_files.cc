@@ -18,6 +18,12 @@ constexpr Check kRunDirectory{"run-directory",
                               "a run's directory has no run that is under way; the next start "
                               "removes it"};
 
+constexpr Check kAnswerWithoutFile{"answer-file",
+                                   "the file of a job's answer is not there, or has another size"};
+constexpr Check kFileWithoutAnswer{"answer-row",
+                                   "a file among the answers of jobs has no job; the next start "
+                                   "removes it"};
+
 // A gateway at work makes files before their rows, and removes them with graces in between:
 // what is younger than this may belong to something that is on its way.
 constexpr std::chrono::seconds kSettlingMax{60};
@@ -34,7 +40,8 @@ class FileCheck {
 
   Result<void> run() {
     for (const Check& check :
-         {kUploadWithoutFile, kUploadSize, kFileWithoutUpload, kSessionDirectory, kRunDirectory}) {
+         {kUploadWithoutFile, kUploadSize, kFileWithoutUpload, kSessionDirectory, kRunDirectory,
+          kAnswerWithoutFile, kFileWithoutAnswer}) {
       findings_.begin(check);
     }
     auto done = for_each_upload(driver_, unix_seconds(clock_.now()),
@@ -46,8 +53,13 @@ class FileCheck {
     done = visit_subdir(data_dir_, DataSubdir::sessions,
                         [this](const DataSubdirEntry& entry) { return see_session(entry); });
     if (!done) return done;
-    return visit_subdir(data_dir_, DataSubdir::runs,
+    done = visit_subdir(data_dir_, DataSubdir::runs,
                         [this](const DataSubdirEntry& entry) { return see_run(entry); });
+    if (!done) return done;
+    done = for_each_answer(driver_, [this](const AnswerRow& row) { return see_answer(row); });
+    if (!done) return done;
+    return visit_subdir(data_dir_, DataSubdir::jobs,
+                        [this](const DataSubdirEntry& entry) { return see_answer_file(entry); });
   }
 
  private:
@@ -95,6 +107,26 @@ class FileCheck {
       if (!ended_at || may_be_on_its_way(TimePoint(std::chrono::seconds(*ended_at)))) return {};
     }
     findings_.note(kRunDirectory, entry.name);
+    return {};
+  }
+
+  Result<void> see_answer(const AnswerRow& row) {
+    const auto look = look_at(data_dir_, DataSubdir::jobs, row.name);
+    if (!look) return std::unexpected(look.error());
+    const auto& file = *look;
+    if (file && file->size == row.bytes && !file->is_directory) return {};
+    // It may have been swept since the row was read.
+    const auto again = answer_row(driver_, row.name);
+    if (!again) return std::unexpected(again.error());
+    if (*again) findings_.note(kAnswerWithoutFile, row.name);
+    return {};
+  }
+
+  Result<void> see_answer_file(const DataSubdirEntry& entry) {
+    if (may_be_on_its_way(entry.changed_at)) return {};
+    const auto row = answer_row(driver_, entry.name);
+    if (!row) return std::unexpected(row.error());
+    if (!*row) findings_.note(kFileWithoutAnswer, entry.name);
     return {};
   }
 

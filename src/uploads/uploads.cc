@@ -43,8 +43,8 @@ class UnlistedFile {
   const Lane lane_;
 };
 
-std::unexpected<Failure> upload_quota_full() {
-  return fail_for_now(Errc::over_quota, "upload_quota_full",
+std::unexpected<Failure> uploads_full() {
+  return fail_for_now(Errc::over_quota, "uploads_full",
                       "This app's uploads take as much space as they may; wait until some expire.",
                       std::chrono::seconds(60));
 }
@@ -77,7 +77,7 @@ Async<void> IncomingUpload::append(std::string bytes) {
     co_return fail(Errc::too_large, "file_too_large",
                    fmt::format("The file is larger than the {} bytes allowed.", bytes_max_));
   }
-  if (!space_.add(static_cast<std::int64_t>(bytes.size()))) co_return upload_quota_full();
+  if (!space_.add(static_cast<std::int64_t>(bytes.size()))) co_return uploads_full();
   co_return co_await file_->append(std::move(bytes));
 }
 
@@ -104,7 +104,7 @@ Async<std::unique_ptr<IncomingUpload>> Uploads::begin(AppName app, std::int64_t 
   if (!file) co_return std::unexpected(file.error());
   auto incoming = std::make_unique<IncomingUpload>(std::move(*file), bytes_max, tally_,
                                                    std::move(app), app_bytes_max);
-  if (!incoming->space_.add(kUploadOverheadBytes)) co_return upload_quota_full();
+  if (!incoming->space_.add(kUploadOverheadBytes)) co_return uploads_full();
   co_return incoming;
 }
 

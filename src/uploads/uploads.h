@@ -37,7 +37,7 @@ class IncomingUpload {
   IncomingUpload& operator=(const IncomingUpload&) = delete;
 
   // Errc::too_large "file_too_large" when it would grow over its limit, Errc::over_quota
-  // "upload_quota_full" when the app's uploads together would; then nothing of `bytes` is written.
+  // "uploads_full" when the app's uploads together would; then nothing of `bytes` is written.
   // Errc::unavailable when the disk does not take it.
   Async<void> append(std::string bytes);
 
@@ -76,7 +76,7 @@ class Uploads {
   Async<void> count_stored();
   std::int64_t bytes() const { return tally_.total(); }  // stored and under way
 
-  // Errc::over_quota "upload_quota_full". Errc::unavailable when the disk does not take it.
+  // Errc::over_quota "uploads_full". Errc::unavailable when the disk does not take it.
   // `app_bytes_max`: the app's own limit; none: that of all.
   Async<std::unique_ptr<IncomingUpload>> begin(AppName app, std::int64_t bytes_max,
                                                std::optional<std::int64_t> app_bytes_max = {});

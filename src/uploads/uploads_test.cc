@@ -127,8 +127,8 @@ TEST_F(UploadsTest, AnAppsUploadsTogetherHaveALimit) {
     const auto refused = await(second->append(std::string(1'900, 'x')));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().kind, Errc::over_quota);
-    EXPECT_EQ(refused.error().code, "upload_quota_full");
-    EXPECT_EQ(await(uploads_->begin(AppName("one"), 1'000)).error().code, "upload_quota_full");
+    EXPECT_EQ(refused.error().code, "uploads_full");
+    EXPECT_EQ(await(uploads_->begin(AppName("one"), 1'000)).error().code, "uploads_full");
     EXPECT_TRUE(await(uploads_->begin(AppName("two"), 1'000))) << "each app has its own";
   }
   EXPECT_TRUE(upload("one", "small")) << "what was not kept has given its space back";

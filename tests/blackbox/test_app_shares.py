@@ -111,12 +111,12 @@ def test_an_apps_uploads_together_have_a_limit(new_forge):
     greedy, modest = Talker(gateway, "greedy"), Talker(gateway, "modest")
     assert post_file(greedy, 600_000).status_code == 200
     refused = post_file(greedy, 600_000)
-    assert_error(refused, 429, "upload_quota_full")
+    assert_error(refused, 429, "uploads_full")
     assert int(refused.headers["Retry-After"]) >= 1
     assert post_file(modest, 600_000).status_code == 200
     assert post_file(greedy, 300_000).status_code == 200, "what was refused does not count"
     gateway.restart()
-    assert_error(post_file(greedy, 600_000), 429, "upload_quota_full")
+    assert_error(post_file(greedy, 600_000), 429, "uploads_full")
     change(gateway, "UPDATE uploads SET expires_at = 1 WHERE app_name = 'greedy'")
     sweep(gateway)
     assert post_file(greedy, 600_000).status_code == 200

@@ -3,10 +3,12 @@ import json
 
 import pytest
 
-from agents import fake_env
+from agents import App, fake_env
 from gateway import run_program, wait_until
 from ledgers import Load, assert_sound, change, findings, verify
+from jobs import HeldJob, ended, run_of, submit
 from sessions import Talker
+from wire import Wire, bearer, with_body
 
 
 def test_a_new_ledger_is_sound_while_the_gateway_runs_and_after(gateway):
@@ -116,6 +118,43 @@ def test_files_and_rows_that_have_lost_each_other_are_found(gateway):
                                  "upload-size"]
     assert_sound(gateway, gateway.data_dir / "clawdforge.db")
     uploads[1].unlink()
+    gateway.start()
+    assert_sound(gateway)
+
+
+def test_answers_of_jobs_that_have_lost_their_files_are_found(new_gateway):
+    gateway = new_gateway(env=fake_env(max_body_bytes=32 << 20, memory_budget_bytes=512 << 20))
+    app = App(gateway)
+    job = submit(app, run_of("x" * (17 << 20)))
+    assert ended(app, job)["state"] == "succeeded"
+    assert_sound(gateway)
+    gateway.stop()
+    assert_sound(gateway)
+    file, = (gateway.data_dir / "jobs").iterdir()
+    (gateway.data_dir / "jobs" / "stray").write_text("x")
+    assert findings(gateway) == ["answer-row"]
+    file.write_text("less")
+    assert findings(gateway) == ["answer-file", "answer-row"]
+    file.unlink()
+    assert findings(gateway) == ["answer-file", "answer-row"]
+    gateway.start()
+    assert findings(gateway) == ["answer-file"], "a start removes what no row knows"
+
+
+def test_a_killed_gateway_leaves_jobs_and_keys_without_an_owner_until_its_next_start(
+        new_gateway, tmp_path):
+    gateway = new_gateway(env=fake_env())
+    app = App(gateway)
+    HeldJob(app, tmp_path).begun()
+    gate, mark = tmp_path / "gate", tmp_path / "mark"
+    body = json.dumps(App.body({"touch": str(mark), "wait_for": str(gate)}, {})).encode()
+    wire = Wire(gateway)
+    wire.send(with_body("POST /run", body, bearer(app.token), "Idempotency-Key: one"))
+    wait_until(mark.exists, "the run begins")
+    assert_sound(gateway)
+    gateway.kill()
+    wire.socket.close()
+    assert findings(gateway) == ["job-owner", "key-owner", "run-directory", "run-owner"]
     gateway.start()
     assert_sound(gateway)
 

@@ -20,6 +20,8 @@ const char* name_of(DataSubdir subdir) {
       return "/runs";
     case DataSubdir::sessions:
       return "/sessions";
+    case DataSubdir::jobs:
+      return "/jobs";
   }
   return "";
 }

@@ -13,7 +13,7 @@
 
 namespace clawdforge {
 
-enum class DataSubdir { uploads, runs, sessions };
+enum class DataSubdir { uploads, runs, sessions, jobs };
 
 struct DataSubdirEntry {
   std::string name;
