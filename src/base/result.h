@@ -69,6 +69,9 @@ struct Failure {
   std::string error_tail{};
   // Of a limit that is reached: JSON text of an object that says which, and how far.
   std::string limit{};
+  // Of an ask: what its app has left, as the headers of these names; empty: nothing to tell.
+  std::string rate_limit_policy{};
+  std::string rate_limit{};
 };
 
 template <class T>

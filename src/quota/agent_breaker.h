@@ -29,6 +29,8 @@ class AgentBreaker {
    public:
     // How the run ended; none is success. A failure that shuts the breaker is told how long.
     void settle(std::optional<Failure>& failure, SteadyTime now);
+    // It tries for the others, which are refused meanwhile.
+    bool is_trial() const { return trial_ != nullptr; }
 
    private:
     friend class AgentBreaker;

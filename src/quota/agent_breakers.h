@@ -30,6 +30,7 @@ class AgentBreakers {
    public:
     // How the run ended; none is success. A failure that shuts a breaker is told how long.
     void settle(std::optional<Failure>& failure, SteadyTime now);
+    bool is_trial() const { return of_agent_.is_trial() || (of_model_ && of_model_->is_trial()); }
 
    private:
     friend class AgentBreakers;

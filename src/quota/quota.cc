@@ -42,16 +42,34 @@ double Quota::weight_of(const AppName& app) const {
 Result<Ticket> Quota::admit(const App& app, Work work) {
   note_weight(app);
   if (work.kind == WorkKind::session_start) return Ticket();
-  auto admitted =
-      work.kind == WorkKind::run ? admit_run(app, std::move(work)) : admit_ask(app, work);
-  if (!admitted) metrics_.note_refused(app.name.str(), admitted.error().code);
+  auto admitted = work.kind == WorkKind::run ? admit_run(app, work) : admit_ask(app, work);
+  if (admitted) return admitted;
+  tell_limits(admitted.error(), app);
+  metrics_.note_refused(app.name.str(), admitted.error().code);
   return admitted;
 }
 
-// What holds for each ask, whatever it is: the app's rate, and that its budgets are asked.
+// What is known here: its budgets are in the ledger, which is not asked in vain.
+void Quota::tell_limits(Failure& refusal, const App& app) const {
+  if (!app.limits || !app.limits->asks_per_minute) return;
+  const std::int64_t per_minute = *app.limits->asks_per_minute;
+  const std::int64_t left =
+      rates_.left(app.name.str(), per_minute, std::chrono::steady_clock::now());
+  // It is the rate that refuses where none is left.
+  const auto wait = left == 0 ? refusal.retry_after : std::chrono::seconds(0);
+  tell(refusal, notice_of({}, {}, RateState{per_minute, left, wait}, SystemClock().now()));
+}
+
+// What holds for each ask, whatever it is: the breakers, the app's rate, and that its budgets are
+// asked.
 Result<Ticket> Quota::admit_ask(const App& app, const Work& work) {
   Ticket ticket;
+  ticket.breakers_ = &breakers_;
+  ticket.model_ = {work.agent, work.model};
+  ticket.minds_login_ = work.kind == WorkKind::run;
+  if (auto refusal = ticket.breaker_refusal()) return std::unexpected(std::move(*refusal));
   ticket.metrics_ = &metrics_;
+  ticket.key_ = {app.name, work.agent, work.model};
   const AppLimits none;
   const AppLimits& limits = app.limits ? *app.limits : none;
   if (limits.asks_per_minute) {
@@ -62,28 +80,22 @@ Result<Ticket> Quota::admit_ask(const App& app, const Work& work) {
       return std::unexpected(rate_refusal(rate, SystemClock().now()));
     }
     ticket.rate_ = rate;
+    ticket.rates_ = &rates_;
   }
   if (options_.budgets != nullptr && options_.budgets->apply_to(limits.budgets)) {
     ticket.budgets_ = options_.budgets;
-    ticket.key_ = {app.name, work.agent, work.model};
     ticket.app_budgets_ = limits.budgets;
   }
   return ticket;
 }
 
-Result<Ticket> Quota::admit_run(const App& app, Work work) {
-  const AgentBreakers::Model model{work.agent, work.model};
-  if (auto refusal = breakers_.refusal(model, std::chrono::steady_clock::now())) {
-    return std::unexpected(std::move(*refusal));
-  }
+Result<Ticket> Quota::admit_run(const App& app, const Work& work) {
   auto admitted = admit_ask(app, work);
   if (!admitted) return admitted;
   Ticket ticket = std::move(*admitted);
-  ticket.breakers_ = &breakers_;
-  ticket.model_ = model;
   auto share = runs_.take(app.name, app.runs_max ? app.runs_max : options_.runs_max_per_app);
   if (!share) {
-    if (ticket.rate_) rates_.give_back(app.name.str());
+    ticket.give_rate_back();
     auto refused = fail_for_now(
         Errc::over_quota, "too_many_runs",
         "This app has as many runs under way as it may have; wait for one to end.", kOverLimitWait);
@@ -93,7 +105,7 @@ Result<Ticket> Quota::admit_run(const App& app, Work work) {
   ticket.share_ = std::move(*share);
   auto slot = run_places_.enter(app.name, weight_of(app.name));
   if (!slot) {
-    if (ticket.rate_) rates_.give_back(app.name.str());
+    ticket.give_rate_back();
     return std::unexpected(std::move(slot.error()));
   }
   ticket.slot_ = std::move(*slot);

@@ -61,8 +61,8 @@ class Quota {
   // The work is admitted; Ticket::ready() tells when it may start. A run gets a place in the queue
   // or is refused, in this order: the agent's own failure while its breaker is shut;
   // Errc::over_quota "rate_limited", "too_many_runs"; Errc::unavailable "queue_full". A turn is
-  // refused only by its app's rate here; by a budget each ask is in Ticket::ready(). New sessions
-  // are not refused.
+  // refused only by the breaker and its app's rate here; by a budget each ask is in
+  // Ticket::ready(). New sessions are not refused.
   Result<Ticket> admit(const App& app, Work work);
 
   // A place for the agent of one of the app's sessions: when it is started first, and when a turn
@@ -80,10 +80,11 @@ class Quota {
   Result<AppShare> admit_event_stream(const App& app);
 
  private:
-  Result<Ticket> admit_run(const App& app, Work work);
+  Result<Ticket> admit_run(const App& app, const Work& work);
   void note_weight(const App& app);
   double weight_of(const AppName& app) const;
   Result<Ticket> admit_ask(const App& app, const Work& work);
+  void tell_limits(Failure& refusal, const App& app) const;
 
   const Options options_;
   Pool run_places_;

@@ -200,6 +200,27 @@ TEST_F(QuotaTest, TurnsAndNewSessionsAreReadyAtOnceAndTakeNoPlace) {
   EXPECT_TRUE(admit(app_)) << "only runs shut the breaker";
 }
 
+TEST_F(QuotaTest, RunsAndTurnsShareTheAccountsLimitAndNotTheLogin) {
+  const auto turn = [&] { return quota_.admit(app_, {WorkKind::turn, "claude", ""}); };
+  end_run(failure_of(Cause::login));
+  EXPECT_FALSE(admit(app_));
+  auto works = turn();
+  ASSERT_TRUE(works && ready(*works)) << "a session's agent may have a login of its own";
+  std::optional<Failure> none;
+  works->settle(none);
+  EXPECT_TRUE(admit(app_));
+  auto first = turn();
+  auto second = turn();
+  ASSERT_TRUE(first && second && ready(*first) && ready(*second));
+  std::optional<Failure> failure = failure_of(Cause::account_limit);
+  first->settle(failure);
+  EXPECT_FALSE(admit(app_));
+  EXPECT_EQ(turn().error().cause, Cause::account_limit);
+  EXPECT_EQ(second->refused_since().value_or(Failure{}).cause, Cause::account_limit);
+  second->settle(none);
+  EXPECT_FALSE(turn()) << "one that was not asked says nothing";
+}
+
 TEST_F(QuotaTest, AgentsOfSessionsHavePlacesOfTheirOwn) {
   const Ticket run = ticket(app_);
   auto first = quota_.admit_agent(AppName("app"));

@@ -6,31 +6,64 @@
 namespace clawdforge {
 using std::chrono::steady_clock;
 
-Async<void> Ticket::ready() {
-  if (budgets_ != nullptr) {
-    auto reserved = co_await budgets_->reserve(key_, app_budgets_);
-    if (!reserved) {
-      if (metrics_ != nullptr && reserved.error().kind == Errc::over_quota) {
-        metrics_->note_refused(std::get<0>(key_).str(), reserved.error().code);
-      }
-      co_return std::unexpected(std::move(reserved.error()));
+Async<void> Ticket::reserve() {
+  auto reserved = co_await budgets_->reserve(key_, app_budgets_, rate_);
+  if (!reserved) {
+    if (metrics_ != nullptr && reserved.error().kind == Errc::over_quota) {
+      metrics_->note_refused(std::get<0>(key_).str(), reserved.error().code);
     }
-    reservation_ = std::move(*reserved);
+    co_return std::unexpected(std::move(reserved.error()));
   }
+  reservation_ = std::move(*reserved);
+  co_return Result<void>{};
+}
+
+Task<std::optional<Failure>> Ticket::await_place() {
   if (slot_) {
     co_await slot_->settled();
-    if (slot_->is_displaced()) co_return Pool::full();
+    if (slot_->is_displaced()) co_return Pool::full().error();
     if (!slot_->is_granted()) {
-      co_return fail(Errc::gone, "cancelled", "The work was given up while it waited.");
+      co_return fail(Errc::gone, "cancelled", "The work was given up while it waited.").error();
     }
   }
-  if (breakers_ == nullptr) co_return Result<void>{};
+  if (breakers_ == nullptr) co_return std::nullopt;
   // Asked again: another run may have shut it while this one waited.
-  if (auto refusal = breakers_->refusal(model_, steady_clock::now())) {
-    co_return std::unexpected(std::move(*refusal));
-  }
+  if (auto refusal = breaker_refusal()) co_return refusal;
   pass_ = breakers_->let_through(model_);
-  co_return Result<void>{};
+  co_return std::nullopt;
+}
+
+Async<void> Ticket::ready() {
+  if (budgets_ != nullptr) {
+    auto reserved = co_await reserve();
+    if (!reserved) {
+      give_rate_back();
+      co_return reserved;
+    }
+  }
+  auto refusal = co_await await_place();
+  if (!refusal) co_return Result<void>{};
+  give_rate_back();
+  tell(*refusal, notice(SystemClock().now()));
+  co_return std::unexpected(std::move(*refusal));
+}
+
+std::optional<Failure> Ticket::breaker_refusal() const {
+  auto refusal = breakers_->refusal(model_, steady_clock::now());
+  if (refusal && refusal->cause == Cause::login && !minds_login_) return std::nullopt;
+  return refusal;
+}
+
+void Ticket::give_rate_back() {
+  if (rates_ != nullptr) rates_->give_back(std::get<0>(key_).str());
+  rates_ = nullptr;
+}
+
+std::optional<Failure> Ticket::refused_since() {
+  if (!pass_ || pass_->is_trial()) return std::nullopt;
+  auto refusal = breaker_refusal();
+  if (refusal) pass_.reset();
+  return refusal;
 }
 
 void Ticket::withdraw() {
@@ -38,7 +71,8 @@ void Ticket::withdraw() {
 }
 
 void Ticket::settle(std::optional<Failure>& failure) {
-  if (pass_) pass_->settle(failure, steady_clock::now());
+  const bool is_of_login = failure && failure->cause == Cause::login;
+  if (pass_ && (minds_login_ || !is_of_login)) pass_->settle(failure, steady_clock::now());
   pass_.reset();
 }
 

@@ -11,6 +11,7 @@
 #include "quota/agent_breakers.h"
 #include "quota/app_tally.h"
 #include "quota/budgets/ask_metrics.h"
+#include "quota/budgets/ask_rates.h"
 #include "quota/budgets/budgets.h"
 #include "quota/budgets/limit_notice.h"
 #include "quota/pool.h"
@@ -24,6 +25,10 @@ class Ticket {
   // in the queue more; the agent's own failure when its breaker has shut meanwhile; Errc::gone
   // "cancelled" after withdraw(); Errc::over_quota "budget_exhausted", before any wait.
   Async<void> ready();
+
+  // After ready(), for work that has waited since: another ask may have shut the agent's breaker
+  // meanwhile. Then the work must not start; it says nothing about its agent.
+  std::optional<Failure> refused_since();
 
   // Its place is granted. Also false for work that needs no place.
   bool has_place() const { return slot_ && slot_->is_granted(); }
@@ -60,16 +65,27 @@ class Ticket {
   friend class Quota;
   Ticket() = default;
 
+  Async<void> reserve();
+  // None: it may start.
+  Task<std::optional<Failure>> await_place();
+  // An ask that was refused does not count.
+  void give_rate_back();
+  std::optional<Failure> breaker_refusal() const;
+
   AskMetrics* metrics_ = nullptr;  // null: the work is not an ask
   Budgets* budgets_ = nullptr;     // null: the work has no budget
-  Estimates::Key key_;             // of the budgets' estimates
+  Estimates::Key key_;             // whose ask it is, and of the budgets' estimates
   std::vector<Budget> app_budgets_;
   Reservation reservation_;            // from ready() on
   std::optional<RateState> rate_;      // of an app that has one
+  AskRates* rates_ = nullptr;          // where the ask is counted; null: its app has no rate
   AppShare share_;                     // of what the app may have unanswered
   std::unique_ptr<Slot> slot_;         // null: the work needs no place
   AgentBreakers* breakers_ = nullptr;  // null: the work does not ask them
   AgentBreakers::Model model_;
+  // A session's agent may have another login than the program of runs, and finds out by itself:
+  // what is said of logins is of runs alone.
+  bool minds_login_ = true;
   std::optional<AgentBreakers::Pass> pass_;  // from ready() to settle()
 };
 

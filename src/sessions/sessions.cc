@@ -19,7 +19,8 @@ constexpr std::chrono::seconds kJournalRetryAfter{60};
 
 // A ticket that is ready. One that waits rather than be refused does so until `deadline`.
 Async<Ticket> admit_turn(Quota* quota, Parking* parking, std::shared_ptr<const App> app, Work work,
-                         bool waits, std::chrono::steady_clock::time_point deadline) {
+                         bool waits, std::chrono::steady_clock::time_point deadline,
+                         HangUp* hang_up) {
   while (true) {
     auto ticket = quota->admit(*app, work);
     std::optional<Failure> refusal;
@@ -29,7 +30,7 @@ Async<Ticket> admit_turn(Quota* quota, Parking* parking, std::shared_ptr<const A
       refusal = std::move(ready.error());
     }
     if (!refusal) co_return std::move(*ticket);
-    const bool may_try = waits && co_await parking->wait(app->name, *refusal, deadline, nullptr);
+    const bool may_try = waits && co_await parking->wait(app->name, *refusal, deadline, hang_up);
     if (!may_try) co_return std::unexpected(std::move(*refusal));
   }
 }
@@ -130,13 +131,13 @@ Async<void> Sessions::check(std::shared_ptr<const App> app, SessionId id, TurnRe
 
 // The turn is in the session's queue.
 Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app, SessionId id,
-                                                  TurnRequest request,
+                                                  TurnRequest request, HangUp* hang_up,
                                                   std::shared_ptr<AskGate> gate) {
   auto session = co_await own_for_turn(app, id);
   if (!session) co_return std::unexpected(session.error());
   auto ticket = co_await admit_turn(&deps_.quota, &parts_->parking, app,
                                     {WorkKind::turn, session->agent, session->model}, request.waits,
-                                    request.received + request.timeout);
+                                    request.received + request.timeout, hang_up);
   if (!ticket) co_return std::unexpected(std::move(ticket.error()));
   request.is_reserved = ticket->has_reservation() || request.key;
   std::vector<Attachment> attachments;
@@ -169,7 +170,7 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
 
 Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, SessionId id, TurnRequest request,
                                   HangUp* hang_up, std::shared_ptr<AskGate> gate) {
-  auto accepted = co_await accept(std::move(app), id, std::move(request), std::move(gate));
+  auto accepted = co_await accept(std::move(app), id, std::move(request), hang_up, std::move(gate));
   if (!accepted) co_return std::unexpected(accepted.error());
   const std::shared_ptr<LiveTurn> turn = std::move(*accepted);
   const std::shared_ptr<LiveSession> live = live_.find(id);
@@ -185,7 +186,7 @@ Async<TurnOutcome> Sessions::turn(std::shared_ptr<const App> app, SessionId id, 
 
 Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, SessionId id,
                                         TurnRequest request) {
-  const auto accepted = co_await accept(std::move(app), id, std::move(request));
+  const auto accepted = co_await accept(std::move(app), id, std::move(request), nullptr);
   if (!accepted) co_return std::unexpected(accepted.error());
   (*accepted)->stop_collecting();
   // Nothing has been told of this turn yet: it has only just been accepted.

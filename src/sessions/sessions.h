@@ -106,7 +106,7 @@ class Sessions {
   Async<Session> own(AppName app, SessionId id);
   Async<Session> own_for_turn(std::shared_ptr<const App> app, SessionId id);
   Async<std::shared_ptr<LiveTurn>> accept(std::shared_ptr<const App> app, SessionId id,
-                                          TurnRequest request,
+                                          TurnRequest request, HangUp* hang_up,
                                           std::shared_ptr<AskGate> gate = nullptr);
   Result<void> check_space(const App& app) const;
   Result<void> check_policy(const Policy& policy, const Session& session) const;

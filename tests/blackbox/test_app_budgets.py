@@ -2,6 +2,7 @@
 turns alike."""
 import concurrent.futures
 import json
+import re
 import sqlite3
 import time
 
@@ -9,9 +10,12 @@ import pytest
 
 from agents import App, fake_env, waiting
 from answers import assert_error
+from faults import new_faulty, shim
 from gateway import run_program, wait_until
 from ledgers import assert_sound
 from test_usage import keys, ledger_sums, usage
+
+__all__ = ["new_faulty", "shim"]  # fixtures
 
 ASKS = {"window": "day", "unit": "asks", "limit": 10}
 
@@ -212,7 +216,7 @@ def test_uploads_have_a_limit_of_the_apps_own(claude):
     app = App(claude, "mine", upload_bytes_max=10_000)
     assert app.client().post("/files", files={"file": ("a", b"x" * 5_000)}).status_code == 200
     answer = app.client().post("/files", files={"file": ("a", b"x" * 200)})
-    assert answer.status_code == 429
+    assert_error(answer, 429, "uploads_full")
 
 
 def test_a_caller_that_would_rather_wait_is_parked(claude, tmp_path):
@@ -230,6 +234,83 @@ def test_a_caller_that_would_rather_wait_is_parked(claude, tmp_path):
     broke = App(claude, "broke", budgets=[budget("total", "asks", 1)])
     broke.run("x")
     refused(broke.run("x", wait=True), "total", "asks")
+
+
+def limit_entries(answer):
+    """The names of the limits that an answer tells of, the same in both headers."""
+    names = [re.findall(r'"([a-z-]+)";[qr]=', answer.headers[name])
+             for name in ("RateLimit-Policy", "RateLimit")]
+    assert names[0] == names[1] and names[0], answer.headers
+    return names[0]
+
+
+def test_what_is_left_is_told_with_every_answer_also_with_refusals(claude, tmp_path):
+    app = App(claude, "mine", asks_per_minute=4, max_runs=1,
+              budgets=[budget("total", "asks", 3), budget("day", "usd", 9)])
+    every = ["total-asks", "day-usd", "minute-asks"]
+    answer = app.run("x")
+    assert answer.status_code == 200 and limit_entries(answer) == every
+    assert limit_entries(app.run({"error": "no"})) == every, "a failed run is an ask too"
+    held = app.hold(tmp_path).begun()
+    busy = app.run("x")
+    assert_error(busy, 429, "too_many_runs")
+    assert limit_entries(busy) == ["minute-asks"], "what is known without the ledger"
+    assert '"minute-asks";r=1;' in busy.headers["RateLimit"], "what is refused is not counted"
+    held.end()
+    spent = app.run("x")
+    assert refused(spent, "total", "asks") == {
+        "scope": "app", "window": "total", "unit": "asks", "limit": 3, "used": 3, "reserved": 0,
+        "resets_at": None}
+    assert limit_entries(spent) == every and '"total-asks";r=0' in spent.headers["RateLimit"]
+    plain = App(claude, "plain").run("x")
+    assert plain.status_code == 200 and "RateLimit" not in plain.headers
+
+
+def test_what_is_left_is_told_with_turns_too(claude):
+    app = App(claude, "mine", asks_per_minute=2, budgets=[budget("total", "asks", 9)])
+    session = app.client().post("/sessions", json={"agent": "demo"}).json()["session_id"]
+
+    def turn(**fields):
+        return app.client().post(f"/sessions/{session}/turn", json={"prompt": "hi", **fields})
+    for answer in (turn(), turn(stream=True)):
+        assert answer.status_code == 200 and limit_entries(answer) == ["total-asks", "minute-asks"]
+    over = turn()
+    assert_error_code(over, 429, "rate_limited")
+    assert limit_entries(over) == ["minute-asks"]
+    assert over.json()["limit"]["window"] == "minute"
+    wait = int(over.headers["Retry-After"])
+    assert f'"minute-asks";r=0;t={wait}' in over.headers["RateLimit"] and 1 <= wait <= 30
+
+
+def test_an_ask_that_its_budget_refuses_is_not_counted_in_its_minute(claude):
+    app = App(claude, "mine", asks_per_minute=3, budgets=[budget("total", "asks", 1)])
+    assert app.run("x", agent="demo").status_code == 200
+    for _ in range(5):
+        refused(app.run("x", agent="demo"), "total", "asks")
+
+
+def test_a_caller_waits_for_a_budget_that_begins_again_in_time(new_faulty):
+    gateway, faults = new_faulty()
+    hour_begins = int(time.time()) // 3600 * 3600
+
+    def set_clock(seconds):
+        """So many after the beginning of this hour."""
+        faults.clock_seconds = hour_begins + seconds - int(time.time())
+    set_clock(1800)
+    app = App(gateway, "mine", budgets=[budget("hour", "asks", 1)])
+    session = app.client().post("/sessions", json={"agent": "demo"}).json()["session_id"]
+    assert app.run("first", agent="demo").status_code == 200
+    late = app.run("second", agent="demo", wait=True, timeout_secs=60)
+    refused(late, "hour", "asks")
+    assert 1000 < int(late.headers["Retry-After"]) <= 1800, "what would not end in time is refused"
+    set_clock(3600 - 3)
+    answer = app.run("second", agent="demo", wait=True, timeout_secs=60)
+    assert answer.status_code == 200, answer.text
+    refused(app.run("third", agent="demo"), "hour", "asks")
+    set_clock(2 * 3600 - 3)
+    turn = app.client().post(f"/sessions/{session}/turn", json={"prompt": "hi", "wait": True})
+    assert turn.status_code == 200, turn.text
+    faults.clock_seconds = 0
 
 
 def test_a_turn_waits_too(claude):

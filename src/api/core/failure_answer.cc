@@ -14,6 +14,7 @@ Response failure_response(const Failure& why, std::string body) {
   if (why.retry_after.count() > 0) {
     response.headers.emplace_back("Retry-After", std::to_string(why.retry_after.count()));
   }
+  add_limit_headers(response, why.rate_limit_policy, why.rate_limit);
   return response;
 }
 

@@ -49,7 +49,9 @@ Refusal refusal_of(const Failure& failure, std::string_view request_id) {
           .request_id = request_id,
           .retry_after = failure.retry_after,
           .fields = failure.fields,
-          .limit = failure.limit};
+          .limit = failure.limit,
+          .rate_limit_policy = failure.rate_limit_policy,
+          .rate_limit = failure.rate_limit};
 }
 
 void render_native_refusal(const Refusal& refusal, Response& response) {

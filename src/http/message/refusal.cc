@@ -19,6 +19,10 @@ Response refused(const Refusal& refusal, RenderRefusal render) {
   if (refusal.retry_after.count() > 0) {
     response.headers.emplace_back("Retry-After", std::to_string(refusal.retry_after.count()));
   }
+  if (!refusal.rate_limit_policy.empty()) {
+    response.headers.emplace_back("RateLimit-Policy", refusal.rate_limit_policy);
+    response.headers.emplace_back("RateLimit", refusal.rate_limit);
+  }
   render(refusal, response);
   return response;
 }

@@ -23,6 +23,8 @@ struct Refusal {
   std::chrono::seconds retry_after{0};   // zero: waiting does not help
   std::span<const FieldError> fields{};  // which fields were wrong, where that is the reason
   std::string_view limit{};              // JSON text: which limit is reached; empty: none
+  std::string_view rate_limit_policy{};  // headers of these names; empty: none
+  std::string_view rate_limit{};
 };
 
 // Writes the body. It may also change the status and add headers of its dialect; the headers that

@@ -10,6 +10,12 @@ double AskRates::asks_at(const Bucket& bucket, Time now) {
   return std::min(bucket.per_minute, bucket.asks + passed.count() * bucket.per_minute / 60);
 }
 
+std::int64_t AskRates::left(const std::string& app, std::int64_t per_minute, Time now) const {
+  const auto found = buckets_.find(app);
+  if (found == buckets_.end()) return per_minute;
+  return std::min(per_minute, static_cast<std::int64_t>(asks_at(found->second, now)));
+}
+
 AskRates::Answer AskRates::take(const std::string& app, std::int64_t per_minute, Time now) {
   auto found = buckets_.find(app);
   if (found == buckets_.end()) {

@@ -22,6 +22,8 @@ class AskRates {
   };
 
   Answer take(const std::string& app, std::int64_t per_minute, Time now);
+  // What take() would find.
+  std::int64_t left(const std::string& app, std::int64_t per_minute, Time now) const;
   // An ask that was counted did not start.
   void give_back(const std::string& app);
 

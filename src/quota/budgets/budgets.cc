@@ -86,7 +86,8 @@ Async<Amounts> Budgets::estimate(Estimates::Key key, std::vector<Budget> of_app)
   co_return estimates_.of(key);
 }
 
-Async<Reservation> Budgets::reserve(Estimates::Key key, std::vector<Budget> of_app) {
+Async<Reservation> Budgets::reserve(Estimates::Key key, std::vector<Budget> of_app,
+                                    std::optional<RateState> rate) {
   const auto amounts = co_await estimate(key, of_app);
   if (!amounts) co_return std::unexpected(amounts.error());
   ReservationRequest request{.id = ids_.uuid(),
@@ -102,7 +103,9 @@ Async<Reservation> Budgets::reserve(Estimates::Key key, std::vector<Budget> of_a
     co_return std::unexpected(std::move(answer.error()));
   }
   if (const auto refused = answer->refused) {
-    co_return std::unexpected(budget_refusal(*refused, request.now));
+    Failure refusal = budget_refusal(*refused, request.now);
+    tell(refusal, notice_of(answer->states, {}, rate, request.now));
+    co_return std::unexpected(std::move(refusal));
   }
   co_return Reservation(*this, std::move(request), std::move(answer->states));
 }

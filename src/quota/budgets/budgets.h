@@ -16,6 +16,7 @@
 #include "model/limits/ask_usage.h"
 #include "model/limits/reservation.h"
 #include "quota/budgets/estimates.h"
+#include "quota/budgets/limit_notice.h"
 
 namespace clawdforge {
 
@@ -68,7 +69,9 @@ class Budgets {
   }
 
   // Errc::over_quota "budget_exhausted"; Errc::unavailable where the ledger is.
-  Async<Reservation> reserve(Estimates::Key key, std::vector<Budget> of_app);
+  // The refusal tells what is left, of the app's rate too.
+  Async<Reservation> reserve(Estimates::Key key, std::vector<Budget> of_app,
+                             std::optional<RateState> rate = std::nullopt);
 
   // What an ask has really used, for the next estimates.
   void note(const AskUsage& ask);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <utility>
 
 namespace clawdforge {
 namespace {
@@ -71,6 +72,11 @@ LimitNotice notice_of(const std::vector<BudgetState>& budgets, const Amounts& ow
                  fmt::format("\"minute-asks\";r={};t={}", rate->left, rate->wait.count()));
   }
   return notice;
+}
+
+void tell(Failure& refusal, LimitNotice notice) {
+  refusal.rate_limit_policy = std::move(notice.policy);
+  refusal.rate_limit = std::move(notice.left);
 }
 
 Failure budget_refusal(const BudgetState& state, TimePoint now) {

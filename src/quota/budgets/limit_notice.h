@@ -28,6 +28,9 @@ struct RateState {
 LimitNotice notice_of(const std::vector<BudgetState>& budgets, const Amounts& own,
                       const std::optional<RateState>& rate, TimePoint now);
 
+// Tells it with a refusal.
+void tell(Failure& refusal, LimitNotice notice);
+
 // Errc::over_quota "budget_exhausted", with its limit.
 Failure budget_refusal(const BudgetState& state, TimePoint now);
 // Errc::over_quota "rate_limited", with its limit.

@@ -45,6 +45,7 @@ void LiveSession::end_work() {
 
 Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
   auto failure = co_await prepare(turn);
+  if (!failure && turn->ticket) failure = turn->ticket->refused_since();
   if (!failure && !turn->is_stopped()) failure = ask(*turn);
   if (!failure && turn->is_asked()) co_await await_end(turn);
   if (!turn->is_over()) {

@@ -71,7 +71,17 @@ std::size_t LiveTurn::held_bytes() const {
   return text + (request.events ? request.events->bytes() : 0);
 }
 
+// What the end says about the agent's login and account. One that was never asked, or was
+// cancelled, says nothing.
+void LiveTurn::settle_ticket(std::optional<Failure>& failure, bool was_asked) {
+  if (!ticket) return;
+  std::optional<Failure> nothing = Failure{.cause = Cause::cancelled};
+  const bool has_answered = was_asked && stop == TurnStop::none;
+  ticket->settle(failure || has_answered ? failure : nothing);
+}
+
 const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<Failure> failure) {
+  const bool was_asked = is_asked();
   stage = TurnStage::over;
   TurnOutcome& outcome = outcome_;
   outcome.turn_index = index;
@@ -85,7 +95,7 @@ const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<
     failure.reset();  // whatever the agent made of it
     outcome.stop_reason = kStopCancelled;
   }
-  if (ticket) ticket->settle(failure);
+  settle_ticket(failure, was_asked);
   if (failure) {
     outcome.stop_reason = stop_reason_of(*failure);
   } else if (!outcome.stop_reason) {

@@ -89,6 +89,8 @@ class LiveTurn {
   Signal changed;  // it is over, or its give_up_at has changed
 
  private:
+  void settle_ticket(std::optional<Failure>& failure, bool was_asked);
+
   TurnOutcome outcome_;
   std::size_t events_bytes_ = 0;  // of the messages that were gathered
   std::string text_;
