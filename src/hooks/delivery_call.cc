@@ -27,7 +27,6 @@ using boost::system::error_code;
 namespace {
 
 using Socket = asio::basic_stream_socket<tcp, IoExecutor>;
-using Resolver = asio::ip::basic_resolver<tcp, IoExecutor>;
 using TlsStream = asio::ssl::stream<Socket&>;
 
 constexpr std::uint32_t kWebhookHeadBytesMax = 16 * 1024;
@@ -55,8 +54,8 @@ std::string request_text(const DeliveryRequest& request) {
 // Ends what is under way on a socket when its time is over.
 class Deadline {
  public:
-  Deadline(IoExecutor executor, Socket& socket, Resolver& resolver)
-      : timer_(executor), state_(std::make_shared<State>(&socket, &resolver)) {}
+  Deadline(IoExecutor executor, Socket& socket)
+      : timer_(executor), state_(std::make_shared<State>(&socket)) {}
   ~Deadline() {
     state_->socket = nullptr;
     timer_.cancel();
@@ -72,17 +71,15 @@ class Deadline {
       state->is_over = true;
       error_code ignored;
       state->socket->close(ignored);
-      state->resolver->cancel();
     });
   }
   bool is_over() const { return state_->is_over; }
+  Timer::time_point ends_at() const { return timer_.expiry(); }
 
  private:
   struct State {
-    State(Socket* its_socket, Resolver* its_resolver)
-        : socket(its_socket), resolver(its_resolver) {}
+    explicit State(Socket* its_socket) : socket(its_socket) {}
     Socket* socket;
-    Resolver* resolver;
     bool is_over = false;
   };
 
@@ -91,18 +88,20 @@ class Deadline {
 };
 
 // An address needs no look-up.
-Task<error_code> connect(Socket* socket, Resolver* resolver, const WebAddress* to) {
+Async<NameLookups::Addresses> addresses_of(const WebAddress* to, NameLookups* names,
+                                           Timer::time_point deadline) {
   std::string host = to->host;
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   error_code parse_error;
   const auto ip = asio::ip::make_address(host, parse_error);
-  if (!parse_error) {
-    const auto [error] = co_await socket->async_connect(tcp::endpoint(ip, to->port), kAwait);
-    co_return error;
-  }
-  const auto [resolve_error, endpoints] =
-      co_await resolver->async_resolve(host, std::to_string(to->port), kAwait);
-  if (resolve_error) co_return resolve_error;
+  if (!parse_error) co_return NameLookups::Addresses{ip};
+  if (names == nullptr) co_return no_answer("names of hosts cannot be looked up");
+  co_return co_await names->find(std::move(host), deadline);
+}
+
+Task<error_code> connect(Socket* socket, NameLookups::Addresses addresses, std::uint16_t port) {
+  std::vector<tcp::endpoint> endpoints;
+  for (const auto& address : addresses) endpoints.emplace_back(address, port);
   const auto [error, endpoint] = co_await asio::async_connect(*socket, endpoints, kAwait);
   co_return error;
 }
@@ -172,12 +171,13 @@ Result<TlsTrust> load_system_trust() {
 Async<int> call_webhook(DeliveryRequest request) {
   const IoExecutor executor = co_await asio::this_coro::executor;
   Socket socket(executor);
-  Resolver resolver(executor);
-  Deadline deadline(executor, socket, resolver);
+  Deadline deadline(executor, socket);
   deadline.set(request.time_max);
   const std::string text = request_text(request);
+  auto addresses = co_await addresses_of(&request.to, request.names, deadline.ends_at());
+  if (!addresses) co_return std::unexpected(std::move(addresses.error()));
   Answer answer;
-  answer.error = co_await connect(&socket, &resolver, &request.to);
+  answer.error = co_await connect(&socket, std::move(*addresses), request.to.port);
   if (!answer.error) {
     answer = request.to.scheme == "https"
                  ? co_await exchange_by_tls(&socket, &request, &text, &deadline)

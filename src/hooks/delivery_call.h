@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/async/async.h"
+#include "hooks/name_lookups.h"
 #include "model/web_address.h"
 
 namespace clawdforge {
@@ -28,6 +29,7 @@ struct DeliveryRequest {
   std::string body;
   std::chrono::milliseconds time_max{};  // until there is an answer
   TlsTrust trust;                        // for https
+  NameLookups* names = nullptr;          // outlives the attempt
 };
 
 // The status of the answer, whatever it is; its body is thrown away. Errc::unavailable: there was

@@ -29,6 +29,7 @@ Counter& outcomes(Metrics& metrics, const char* outcome) {
 Webhooks::Webhooks(Dependencies deps, Options options)
     : deps_(std::move(deps)),
       options_(std::move(options)),
+      names_(deps_.executor),
       tasks_(deps_.executor),
       delivered_(outcomes(deps_.metrics, "delivered")),
       failed_(outcomes(deps_.metrics, "failed")),
@@ -197,7 +198,8 @@ Task<DeliveryAttempt> Webhooks::attempt(const DueDelivery* delivery) {
                           .signature = std::move(*signature),
                           .body = delivery->body,
                           .time_max = options_.time_max,
-                          .trust = nullptr};
+                          .trust = nullptr,
+                          .names = &names_};
   if (to->scheme == "https") {
     auto trusted = co_await trust();
     if (!trusted) attempted.error = trusted.error().message;

@@ -94,7 +94,8 @@ class Webhooks {
 
   const Dependencies deps_;
   const Options options_;
-  TaskGroup tasks_;
+  NameLookups names_;
+  TaskGroup tasks_;  // after what they use
   Signal changed_;
   Signal idle_;
   Queues queues_;

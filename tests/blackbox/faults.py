@@ -17,7 +17,7 @@ from sessions import query, session_options, session_rows
 
 PLACES = ("write_errno", "sync_millis", "hold", "held", "scope", "write_nth", "writes",
           "descriptor_nth", "descriptors", "fired", "clock_seconds", "spawn_errno", "open_errno",
-          "signals_lost")
+          "signals_lost", "names_hold", "names_held")
 LEDGER, UPLOADS = 1, 2
 STALL_SECONDS = 10  # from then on a stuck disk answers everybody, and no queue is full
 BROKEN_CODES = {"ledger_unavailable", "ledger_stalled", "no_resources", "workspace_unavailable",
