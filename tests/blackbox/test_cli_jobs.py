@@ -58,6 +58,20 @@ def test_a_job_that_waits_is_listed_and_cancelled(gateway, cli):
     wait_until(is_offered, "the shell offers the id, where the gateway answers in time")
 
 
+def test_the_admin_lists_the_jobs_of_all_apps(gateway, cli):
+    done = cli("job", "add", "--agent", "demo", "hello").strip()
+    cli("job", "wait", done)
+    heading, row = cli("audit", "jobs", "--state", "succeeded").splitlines()
+    assert heading.split("\t")[:4] == ["CREATED", "JOB", "APP", "KIND"]
+    assert row.split("\t")[1] == done
+    assert json.loads(cli("audit", "jobs", "--json")) == gateway.admin.get(
+        "/admin/jobs?limit=50").json()
+    assert len(cli("audit", "jobs", "--app", "another").splitlines()) == 1
+    assert len(cli("audit", "jobs", "--state", "queued").splitlines()) == 1
+    cli("audit", "jobs", "--state", "odd", code=2)
+    assert len(cli("audit", "deliveries", "--state", "dead").splitlines()) == 1
+
+
 def test_a_turn_is_a_job_too(cli):
     session = cli("session", "new", "--agent", "demo").strip()
     job = cli("job", "add", "--session", session, "Hello").strip()

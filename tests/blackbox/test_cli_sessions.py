@@ -144,7 +144,8 @@ COMMANDS = [["run", "x"], ["upload", "/etc/hostname"], ["session", "new"], ["ses
             ["session", "events", "i", "--follow"], ["session", "cancel", "i"],
             ["session", "files", "i"], ["session", "files", "i", "--get", "a"],
             ["session", "close", "i"], ["agents"], ["health"], ["sweep"], ["audit", "runs"],
-            ["audit", "sessions"], ["audit", "events"], ["token", "list"], ["token", "mint", "a"],
+            ["audit", "sessions"], ["audit", "events"], ["audit", "jobs"], ["audit", "deliveries"],
+            ["token", "list"], ["token", "mint", "a"],
             ["token", "show", "a"], ["token", "set", "a", "--max-runs", "1"], ["token", "rotate", "a"],
             ["token", "revoke", "a"], ["whoami"]]
 

@@ -8,7 +8,7 @@ import pytest
 from agents import App, fake_env, gauge, rows
 from answers import assert_error
 from gateway import wait_until
-from jobs import HeldJob, ended, listed, post, run_of, show, state, submit
+from jobs import JOB_KEYS, HeldJob, ended, listed, post, run_of, show, state, submit
 
 NOWHERE = "00000000-0000-7000-8000-000000000000"
 
@@ -127,6 +127,37 @@ def test_jobs_are_listed_the_newest_first_and_by_state(claude):
 
 
 # Order, limits
+
+def test_the_admin_sees_the_jobs_of_all_apps(claude, tmp_path):
+    apps = [App(claude, name) for name in ("one", "two")]
+    made = [submit(app, run_of("x", agent="demo")) for app in apps for _ in range(2)]
+    for app, job in zip([apps[0]] * 2 + [apps[1]] * 2, made, strict=True):
+        ended(app, job)
+    held = HeldJob(apps[0], tmp_path).begun()
+
+    def seen(**parameters):
+        answer = claude.admin.get("/admin/jobs", params=parameters)
+        assert answer.status_code == 200, answer.text
+        body = answer.json()
+        assert set(body) == {"jobs", "count", "next_cursor"} and body["count"] == len(body["jobs"])
+        assert all(set(job) == JOB_KEYS | {"app_name"} for job in body["jobs"])
+        return body
+
+    def ids(**parameters):
+        return [job["job_id"] for job in seen(**parameters)["jobs"]]
+    assert ids() == [held.id, *reversed(made)]
+    assert ids(state="running") == [held.id]
+    assert ids(app="two") == [made[3], made[2]]
+    assert ids(app="one", state="succeeded") == [made[1], made[0]]
+    assert {job["app_name"] for job in seen()["jobs"]} == {"one", "two"}
+    page = seen(limit=3)
+    assert [job["job_id"] for job in page["jobs"]] + ids(cursor=page["next_cursor"]) == ids()
+    assert ids(until=1) == [] and ids(app="three") == []
+    for wrong in ({"state": "odd"}, {"limit": 0}, {"cursor": "x"}, {"since": "soon"}):
+        assert_error(claude.admin.get("/admin/jobs", params=wrong), 422, "validation_failed")
+    assert_error(apps[0].client().get("/admin/jobs"), 403, "wrong_token_kind")
+    held.end()
+
 
 def test_jobs_of_an_app_begin_in_the_order_of_acceptance(new_gateway, tmp_path):
     app = App(new_gateway(env=fake_env(max_runs=1)))

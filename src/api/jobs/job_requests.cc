@@ -6,6 +6,7 @@
 
 #include "api/core/json_body.h"
 #include "api/core/query.h"
+#include "api/shapes/audit_page.h"
 
 namespace clawdforge {
 namespace {
@@ -39,6 +40,19 @@ void parse_work(Fields& fields, const boost::json::object& object, std::string_v
   }
 }
 
+// The last of a list's parameters, and the check of all of them.
+Result<JobFilter> with_state(Query& parameters, JobFilter filter) {
+  if (const auto state = parameters.text("state")) {
+    filter.state = job_state_from(*state);
+    if (!filter.state) {
+      parameters.wrong("state",
+                       "must be queued, running, succeeded, failed, cancelled or interrupted");
+    }
+  }
+  if (auto checked = parameters.check(); !checked) return std::unexpected(checked.error());
+  return filter;
+}
+
 }  // namespace
 
 Result<JobRequest> parse_job(std::string_view body, std::string* ignored) {
@@ -68,15 +82,15 @@ Result<JobFilter> parse_job_list(std::string_view query, AppName app) {
   filter.audit.app = std::move(app);
   filter.audit.limit = parameters.integer("limit", 1, kJobPageMax).value_or(kJobPageDefault);
   filter.audit.cursor = parameters.text("cursor");
-  if (const auto state = parameters.text("state")) {
-    filter.state = job_state_from(*state);
-    if (!filter.state) {
-      parameters.wrong("state",
-                       "must be queued, running, succeeded, failed, cancelled or interrupted");
-    }
-  }
-  if (auto checked = parameters.check(); !checked) return std::unexpected(checked.error());
-  return filter;
+  return with_state(parameters, std::move(filter));
+}
+
+Result<JobFilter> parse_admin_job_list(std::string_view query) {
+  Query parameters(query);
+  JobFilter filter;
+  filter.audit = audit_filter_of(parameters);
+  if (auto app = parameters.text("app")) filter.audit.app = AppName(std::move(*app));
+  return with_state(parameters, std::move(filter));
 }
 
 Failure within(std::string_view part, Failure failure) {

@@ -15,6 +15,8 @@ Result<JobRequest> parse_job(std::string_view body, std::string* ignored = nullp
 
 // The query of GET /jobs, for this app.
 Result<JobFilter> parse_job_list(std::string_view query, AppName app);
+// The query of GET /admin/jobs.
+Result<JobFilter> parse_admin_job_list(std::string_view query);
 
 // Fields of a part of the body are named with it: run.prompt.
 Failure within(std::string_view part, Failure failure);

@@ -79,7 +79,15 @@ Task<Response> list_jobs(JobRoutes routes, Caller caller, Request* request) {
   if (!filter) co_return problem(filter.error(), request->id);
   const auto page = co_await routes.rows->page(std::move(*filter), Lane(caller.app->name));
   if (!page) co_return problem(page.error(), request->id);
-  co_return job_list(*page);
+  co_return job_list(*page, JobReader::app);
+}
+
+Task<Response> list_all_jobs(const JobRows* rows, Request* request) {
+  auto filter = parse_admin_job_list(request->query);
+  if (!filter) co_return problem(filter.error(), request->id);
+  const auto page = co_await rows->page(std::move(*filter));
+  if (!page) co_return problem(page.error(), request->id);
+  co_return job_list(*page, JobReader::admin);
 }
 
 Async<void> send_answer(const AnswerFiles* files, std::string name, std::string head, Lane lane,
@@ -181,6 +189,9 @@ void add_job_routes(Endpoints& endpoints, JobRoutes routes) {
   add("GET", "/jobs/{id}", Body::none, show_job, true);
   add("DELETE", "/jobs/{id}", Body::none, cancel_job, false);
   add("GET", "/jobs/{id}/events", Body::none, job_events, false);
+  endpoints.push_back(
+      {"GET", "/admin/jobs", Permit::admin, Body::none,
+       [rows = routes.rows](Caller, Request* request) { return list_all_jobs(rows, request); }});
 }
 
 }  // namespace clawdforge

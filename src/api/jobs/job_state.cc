@@ -17,11 +17,12 @@ Response accepted_job(const Job& job) {
   return response;
 }
 
-Response job_list(const JobPage& page) {
+Response job_list(const JobPage& page, JobReader reader) {
   std::string body = R"({"jobs":[)";
   for (const Job& job : page.jobs) {
     if (body.back() != '[') body += ',';
     append_job_open(body, job);
+    if (reader == JobReader::admin) append_member(body, "app_name", job.app.str());
     body += '}';
   }
   body += ']';

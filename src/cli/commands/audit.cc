@@ -23,7 +23,7 @@ std::string audit_target(const Invocation& invocation, std::string_view noun) {
   const Arguments& arguments = invocation.arguments;
   std::string target = fmt::format("/admin/{}?limit={}", noun,
                                    arguments.number("--limit").value_or(kAuditRowsDefault));
-  for (const std::string_view name : {"app", "since", "until", "cursor"}) {
+  for (const std::string_view name : {"app", "state", "since", "until", "cursor"}) {
     const std::string option = "--" + std::string(name);
     if (arguments.has(option))
       target += fmt::format("&{}={}", name, path_part(arguments.text(option)));
@@ -94,6 +94,32 @@ Done audit_events(Invocation& invocation) {
                      {"META", "meta"}});
 }
 
+Done audit_jobs(Invocation& invocation) {
+  return print_rows(invocation, "jobs",
+                    {{"CREATED", "created_at"},
+                     {"JOB", "job_id"},
+                     {"APP", "app_name"},
+                     {"KIND", "kind"},
+                     {"STATE", "state"},
+                     {"STATUS", "status"},
+                     {"ATTEMPTS", "attempts"},
+                     {"STARTED", "started_at"},
+                     {"ENDED", "ended_at"}});
+}
+
+Done audit_deliveries(Invocation& invocation) {
+  return print_rows(invocation, "deliveries",
+                    {{"CREATED", "created_at"},
+                     {"DELIVERY", "delivery_id"},
+                     {"APP", "app_name"},
+                     {"TYPE", "type"},
+                     {"STATE", "state"},
+                     {"ATTEMPTS", "attempts"},
+                     {"NEXT", "next_at"},
+                     {"URL", "url"},
+                     {"ERROR", "last_error"}});
+}
+
 std::vector<Option> audit_options() {
   return {{.name = "--app", .value = "NAME", .help = "only of this app", .offers = Offers::tokens},
           {.name = "--since", .value = "TIME", .help = "from this unix time on", .is_number = true},
@@ -115,6 +141,15 @@ Command audit_command(std::string_view name, std::string_view summary, Done (*ru
           .examples = {example}};
 }
 
+Command with_states(Command command, std::string_view states) {
+  command.options.push_back({.name = "--state",
+                             .value = "STATE",
+                             .help = "only those in this state",
+                             .offers = Offers::words,
+                             .words = states});
+  return command;
+}
+
 }  // namespace
 
 std::vector<Command> audit_commands() {
@@ -125,6 +160,12 @@ std::vector<Command> audit_commands() {
                     "clawdforge audit sessions --json | jq '.sessions[].cost_usd'"),
       audit_command("audit events", "what happened to sessions, newest first", audit_events,
                     "clawdforge audit events --limit 10"),
+      with_states(audit_command("audit jobs", "the jobs of all apps, newest first", audit_jobs,
+                                "clawdforge audit jobs --state queued"),
+                  "queued running succeeded failed cancelled interrupted"),
+      with_states(audit_command("audit deliveries", "what was told to webhooks, newest first",
+                                audit_deliveries, "clawdforge audit deliveries --state dead"),
+                  "waiting delivered dead"),
   };
 }
 

@@ -11,8 +11,8 @@ namespace clawdforge {
 namespace {
 
 constexpr std::string_view kPageOfJobs =
-    "SELECT {} FROM jobs WHERE app_name = $5 AND created_at >= $1 AND created_at <= $2 "
-    "AND (created_at < $2 OR job_id < $3) {}ORDER BY created_at DESC, job_id DESC LIMIT $4";
+    "SELECT {} FROM jobs WHERE {}created_at >= $1 AND created_at <= $2 "
+    "AND (created_at < $2 OR job_id < $3) ORDER BY created_at DESC, job_id DESC LIMIT $4";
 constexpr std::string_view kCountJobs =
     "SELECT 'queued', COUNT(*) FROM jobs WHERE state = 'queued' UNION ALL "
     "SELECT 'running', COUNT(*) FROM jobs WHERE state = 'running'";
@@ -22,14 +22,21 @@ constexpr std::string_view kJobBytesByApp =
 constexpr std::string_view kWaitingApps =
     "SELECT app_name, MIN(ready_at) FROM jobs WHERE state = 'queued' GROUP BY app_name";
 
+// Fixed statements for each filter: what is prepared is never dropped.
 Result<JobPage> job_page(SqlDriver& driver, const JobFilter& filter, const PageCursor& place) {
-  static const std::string kAll = fmt::format(fmt::runtime(kPageOfJobs), kJobColumns, "");
-  static const std::string kOfState =
-      fmt::format(fmt::runtime(kPageOfJobs), kJobColumns, "AND state = $6 ");
+  const auto statement = [](std::string_view which) {
+    return fmt::format(fmt::runtime(kPageOfJobs), kJobColumns, which);
+  };
+  static const std::string kOfAll = statement("");
+  static const std::string kOfApp = statement("app_name = $5 AND ");
+  static const std::string kOfState = statement("state = $5 AND ");
+  static const std::string kOfBoth = statement("app_name = $5 AND state = $6 AND ");
   SqlRow params = page_params(filter.audit, place);
-  params.emplace_back(filter.audit.app.value_or(AppName()).str());
+  if (filter.audit.app) params.emplace_back(filter.audit.app->str());
   if (filter.state) params.emplace_back(std::string(name_of(*filter.state)));
-  auto result = driver.execute(filter.state ? kOfState : kAll, params);
+  const std::string& of_app = filter.state ? kOfBoth : kOfApp;
+  const std::string& of_any = filter.state ? kOfState : kOfAll;
+  auto result = driver.execute(filter.audit.app ? of_app : of_any, params);
   if (!result) return std::unexpected(std::move(result.error()));
   JobPage page;
   page.next_cursor = cut_page(result->rows, filter.audit.limit, kJobColumnCreatedAt, kJobColumnId);

@@ -22,7 +22,7 @@ namespace clawdforge {
 class LedgerWorker;
 
 struct JobFilter {
-  AuditFilter audit;  // times are those of acceptance
+  AuditFilter audit;  // times are those of acceptance; without an app: of all apps
   std::optional<JobState> state;
 };
 
