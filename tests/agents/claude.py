@@ -33,6 +33,8 @@ whatever theirs is:
   report         true: the result is a JSON object with argv, env, cwd, files (names in it),
                  contents (of those up to 64 KiB, as text), prompt, pid, ppid, uid,
                  descriptors (open ones, but for the standard three), files_soft
+  use_log        path of a file that gets a line with what this asks cost: dollars, input and
+                 output tokens, just before the result is printed
   result         the answer, or any JSON; default: "ok"
   keys           object: more keys for the result line, or others for its own; null removes
   error          text of a result with is_error and exit code 1
@@ -235,7 +237,20 @@ def result_bytes(script, prompt):
     return line[:len(line) // 2] if script.get("half") else line
 
 
+def log_use(script, prompt):
+    """In one write, so that lines of several processes do not mix."""
+    if "use_log" not in script:
+        return
+    value = result_object(script, prompt)
+    usage = value["usage"]
+    line = f"{value['total_cost_usd']} {usage['input_tokens']} {usage['output_tokens']}\n"
+    file = os.open(script["use_log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    put(file, line.encode())
+    os.close(file)
+
+
 def print_result(script, prompt):
+    log_use(script, prompt)
     if script.get("silent"):
         return
     line = result_bytes(script, prompt) * script.get("repeat", 1)

@@ -5,7 +5,7 @@ import os
 import time
 
 import client
-from census import check_directories, check_rows, count_asks, ledger_of
+from census import CAP, check_directories, check_rows, count_asks, ledger_of
 from gateway import SECONDS_MAX, wait_until
 from record import CLOSING, Session
 
@@ -13,6 +13,10 @@ SOURCES = itertools.count()
 DEAD_TOKENS_MAX = 10   # asked in one round: more would look like guessing
 LIVE_TOKENS_MAX = 20
 WOKEN_MAX = 2          # sessions that are asked in one round what they remember
+
+
+def lines_of(path):
+    return path.read_text().splitlines() if path.exists() else []
 
 
 class Check:
@@ -29,6 +33,7 @@ class Check:
         check_rows(self.gateway, self.findings)
         check_directories(self.gateway, self.findings)
         self.runs()
+        self.agents_logs()
         self.apps()
         self.jobs()
         self.keys()
@@ -121,6 +126,49 @@ class Check:
                        f"the run {run.id} was answered as {run.state}, {run.outcome}: {row}")
         for worker in self.workers:
             worker.runs = []
+
+    # What the agents say themselves
+
+    def agents_logs(self):
+        """Usage is what the agents logged, but for those that were cut off before their word was
+        heard; and no agent was asked over a cap. Usage rows are the sum of the rows of asks: see
+        check_rows()."""
+        for app in self.apps_there():
+            if app.name.endswith("-capped"):
+                starts = lines_of(app.log_of(self.gateway, "starts"))
+                self.hold(len(starts) <= CAP, f"{app.name} may ask {CAP} times, and {len(starts)} "
+                                              "agents were asked")
+                self.figures["asks of capped apps, by their agents"] += len(starts) - app.logged
+                app.logged = len(starts)
+            if app.name.endswith("-logged"):
+                self.agents_log(app)
+
+    def agents_log(self, app):
+        starts = len(lines_of(app.log_of(self.gateway, "starts")))
+        logged = [int(line.split()[2]) for line in lines_of(app.log_of(self.gateway, "uses"))]
+        with ledger_of(self.gateway) as ledger:
+            rows = ledger.execute(
+                "SELECT state, input_tokens, output_tokens, cost_usd FROM runs WHERE app_name = ? "
+                "AND agent_ms IS NOT NULL", (app.name,)).fetchall()
+            used = ledger.execute(
+                "SELECT COALESCE(SUM(asks), 0), COALESCE(SUM(input_tokens), 0), "
+                "COALESCE(SUM(output_tokens), 0), COALESCE(SUM(nano_usd), 0) FROM usage_minutes "
+                "WHERE app_name = ?", (app.name,)).fetchone()
+        heard = [row[2] for row in rows if row[2] is not None]
+        what = f"{app.name}: logged {sorted(logged)}, heard {sorted(heard)}, used {used}"
+        self.hold(len(set(logged)) == len(logged), f"an agent was asked twice: {what}")
+        self.hold(len(set(heard)) == len(heard) and set(heard) <= set(logged),
+                  f"the ledger has what no agent has used: {what}")
+        self.hold(app.answered <= set(heard), f"what was answered is not in the ledger: {what}")
+        self.hold(used == (len(rows), sum(1000 + number for number in heard), sum(heard),
+                           sum(heard) * 1_000_000), f"usage is not what the agents used: {what}")
+        cut_off = [row for row in rows if row[2] is None]
+        self.hold(len(logged) - len(heard) <= len(cut_off), f"words of agents are lost: {what}")
+        self.hold(starts <= len(rows) <= app.asked,
+                  f"{starts} agents started, {len(rows)} asks are counted of {app.asked}: {what}")
+        self.figures["asks logged by their agents"] += len(logged) - app.logged
+        self.figures["asks cut off before they were heard"] += len(cut_off) - app.cut_off
+        app.logged, app.cut_off = len(logged), len(cut_off)
 
     # Keys
 

@@ -16,7 +16,7 @@ AGENT_DEATHS = {"agent_exited", "agent_signal", "agent_exit", "agent_silent", "a
                 "acpx_queue"}
 WEIGHTS = {"turn": 14, "streamed_turn": 12, "cut_stream": 8, "two_turns": 4, "cancelled_turn": 5,
            "asked_turn": 6, "create": 7, "close": 3, "close_while_busy": 1, "run": 5,
-           "left_run": 1, "capped_run": 3, "job": 6, "keyed_run": 8, "upload": 5, "mint": 5,
+           "left_run": 1, "capped_run": 3, "logged_run": 5, "job": 6, "keyed_run": 8, "upload": 5, "mint": 5,
            "rotate": 3, "revoke": 4, "tail": 3, "look": 3}
 
 
@@ -25,8 +25,12 @@ BUDGETS = [{"window": "total", "unit": "asks", "limit": 1_000_000},
            {"window": "month", "unit": "usd", "limit": 1_000_000}]
 
 
+# Ends of the names of apps that do one thing only.
+OF_ONE_KIND = ("-capped", "-keyed", "-logged")
+
+
 class Worker:
-    apps_max = 4
+    apps_max = 5
     sessions_max = 5
     upload_secs = 3600
 
@@ -88,7 +92,7 @@ class Worker:
     def app(self):
         apps = [app for app in self.apps
                 if not (app.is_gone or app.is_token_unsure or app.is_revoke_unsure
-                        or app.name.endswith(("-capped", "-keyed")))]
+                        or app.name.endswith(OF_ONE_KIND))]
         return self.choice.choice(apps) if apps else self.do_mint()
 
     def session(self, mode=None):
@@ -172,22 +176,44 @@ class Worker:
         elif self.expect(answer, 502 if kind == "error" else 200, f"a run of {app.name}"):
             self.take_run(answer, "succeeded", "ok")
 
+    def app_of_one_kind(self, kind, budgets):
+        """The worker's only app of this kind; made if there is none."""
+        for app in self.apps:
+            if app.name.endswith(f"-{kind}") and not (
+                    app.is_gone or app.is_token_unsure or app.is_revoke_unsure):
+                return app
+        self.minted += 1
+        name = f"{self.name}-{self.number}-{self.minted}-{kind}"
+        self.lost_names.add(name)
+        answer = self.admin("POST /admin/tokens", {"name": name, "budgets": budgets})
+        self.lost_names.discard(name)
+        if not self.expect(answer, 200, f"mint {name}"):
+            raise Lost(f"there is no app that is {kind}")
+        self.apps.append(App(name, answer.body["token"]))
+        return self.apps[-1]
+
+    def do_logged_run(self):
+        """Its agent writes down what it used, a number of its own: see Check.agents_logs()."""
+        app = self.app_of_one_kind("logged", BUDGETS)
+        app.asked += 1
+        number = app.asked
+        script = {"log": str(app.log_of(self.gateway, "starts")),
+                  "use_log": str(app.log_of(self.gateway, "uses")),
+                  "sleep": self.choice.choice([0, 0, 0.02, 0.1]),
+                  "keys": {"total_cost_usd": number / 1000,
+                           "usage": {"input_tokens": 1000 + number, "output_tokens": number}}}
+        answer = self.call(app.token, "POST /run", {"prompt": json.dumps(script)})
+        if self.is_death(answer):
+            self.take_run(answer, "failed", answer.code)
+        elif self.expect(answer, 200, f"a run of {app.name}"):
+            self.take_run(answer, "succeeded", "ok")
+            app.answered.add(number)
+
     def do_capped_run(self):
         """Of an app with few asks, which has no more of them over all kills."""
-        app = next((app for app in self.apps if app.name.endswith("-capped") and not app.is_gone
-                    and not app.is_token_unsure and not app.is_revoke_unsure), None)
-        if app is None:
-            self.minted += 1
-            name = f"{self.name}-{self.number}-{self.minted}-capped"
-            self.lost_names.add(name)
-            answer = self.admin("POST /admin/tokens", {"name": name, "budgets": [
-                {"window": "total", "unit": "asks", "limit": CAP}]})
-            self.lost_names.discard(name)
-            if not self.expect(answer, 200, f"mint {name}"):
-                raise Lost("there is no capped app")
-            app = App(name, answer.body["token"])
-            self.apps.append(app)
-        answer = self.call(app.token, "POST /run", {"agent": "demo", "prompt": "capped"})
+        app = self.app_of_one_kind("capped", [{"window": "total", "unit": "asks", "limit": CAP}])
+        script = {"log": str(app.log_of(self.gateway, "starts"))}
+        answer = self.call(app.token, "POST /run", {"prompt": json.dumps(script)})
         if answer.status == 429:
             self.findings.check(answer.code == "budget_exhausted", f"a capped run: {answer}")
             self.note("a run over its budget")
@@ -210,17 +236,7 @@ class Worker:
 
     def do_keyed_run(self):
         """Sent with a key, perhaps twice at once: see Check.keys()."""
-        app = next((app for app in self.apps if app.name.endswith("-keyed")), None)
-        if app is None:
-            self.minted += 1
-            name = f"{self.name}-{self.number}-{self.minted}-keyed"
-            self.lost_names.add(name)
-            answer = self.admin("POST /admin/tokens", {"name": name, "budgets": BUDGETS})
-            self.lost_names.discard(name)
-            if not self.expect(answer, 200, f"mint {name}"):
-                raise Lost("there is no app with keys")
-            app = App(name, answer.body["token"])
-            self.apps.append(app)
+        app = self.app_of_one_kind("keyed", BUDGETS)
         body = self.choice.choice([{"agent": "demo", "prompt": f"keyed {len(self.keys)}"},
                                    {"prompt": json.dumps({"result": "keyed"})}])
         key = Key(app, f"key-{self.number}-{self.minted}-{self.choice.random()}", body)

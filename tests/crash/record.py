@@ -40,6 +40,13 @@ class App:
         self.uploads = []
         self.told = set()  # questions that a reader was told, of sessions with a webhook
         self.jobs = []  # accepted, and not looked at since
+        self.asked = 0  # runs whose agents log what they use
+        self.answered = set()  # the numbers of those that were answered
+        self.logged = self.cut_off = 0  # asks in the logs of its agents, as of the last look
+
+    def log_of(self, gateway, what):
+        """A file that its agents write."""
+        return gateway.root / f"{self.name}-{what}.log"
 
     def open_sessions(self):
         return [session for session in self.sessions if session.is_usable()]
