@@ -37,6 +37,7 @@ Pool::Pool(Options options, Gauge& running, Gauge& waiting)
 Pool::~Pool() { assert(running_ == 0 && waiting_ == 0); }
 
 Result<std::unique_ptr<Slot>> Pool::enter(AppName app, double weight) {
+  note_entry(app);
   Share& share = shares_[app];
   share.weight = weight;
   if (is_full() && !make_room_for(share)) {
@@ -51,8 +52,27 @@ Result<std::unique_ptr<Slot>> Pool::enter(AppName app, double weight) {
   return slot;
 }
 
-// While any wait, all places are taken; so this bounds what waits by the limit, and as many more as
-// places are being cleaned up.
+void Pool::note_entry(const AppName& app) {
+  if (app != last_entry_.app) other_entry_ = std::move(last_entry_);
+  last_entry_ = {app, std::chrono::steady_clock::now()};
+}
+
+bool Pool::do_others_ask(const AppName& app) const {
+  const Entry& other = last_entry_.app == app ? other_entry_ : last_entry_;
+  return !other.app.empty() &&
+         std::chrono::steady_clock::now() - other.at < options_.others_ask_for;
+}
+
+// An app that is held to a part has some of its own under way, and is looked at when one ends.
+bool Pool::may_be_served(const Shares::value_type& entry) const {
+  if (entry.second.waiting.empty()) return false;
+  const bool is_at_its_part =
+      options_.shared_slots_max > 0 && entry.second.running >= options_.shared_slots_max;
+  return !is_at_its_part || !do_others_ask(entry.first);
+}
+
+// While any wait, all places are taken, or the rest is kept for other apps; so this bounds what
+// waits by the limit, and as many more as places are being cleaned up.
 bool Pool::is_full() const {
   return running_ - ending_ + waiting_ >= options_.slots_max + options_.waiting_max;
 }
@@ -84,12 +104,12 @@ void Pool::settle(Slot& slot, Slot::State state) {
 
 void Pool::serve_waiting() {
   while (running_ < options_.slots_max && waiting_ > 0) {
-    const auto has_none_waiting = [](const Share& share) { return share.waiting.empty(); };
     const auto next = std::ranges::min_element(shares_, {}, [&](const auto& entry) {
       const Share& share = entry.second;
       const double held = static_cast<double>(share.running) / share.weight;
-      return std::tuple(has_none_waiting(share), share.turn, held, share.served);
+      return std::tuple(!may_be_served(entry), share.turn, held, share.served);
     });
+    if (next == shares_.end() || !may_be_served(*next)) break;
     Share& share = next->second;
     virtual_time_ = share.turn;
     share.turn += 1 / share.weight;

@@ -8,8 +8,12 @@
 // ago. An app that comes later begins where the others are, so one with many waiting runs delays
 // another app's first one by no more than the run that ends next, and no app gets credit for times
 // in which it did not wait.
+//
+// While other apps ask, one app may be held to a part of the places: what its processes take of the
+// machine slows the others down, also where those have places. An app alone gets all.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -61,6 +65,9 @@ class Pool {
   struct Options {
     std::size_t slots_max;
     std::size_t waiting_max;
+    // Places of one app while another app has asked for one within `others_ask_for`; 0: all.
+    std::size_t shared_slots_max = 0;
+    std::chrono::milliseconds others_ask_for = std::chrono::seconds(2);
   };
 
   Pool(Options options, Gauge& running, Gauge& waiting);
@@ -90,12 +97,19 @@ class Pool {
     std::list<Slot*> waiting;  // the oldest first
   };
   using Shares = std::map<AppName, Share>;
+  struct Entry {
+    AppName app;
+    std::chrono::steady_clock::time_point at;
+  };
 
   void leave(Slot& slot);
   void settle(Slot& slot, Slot::State state);
   void serve_waiting();
   bool is_full() const;
   bool make_room_for(const Share& newcomer);
+  void note_entry(const AppName& app);
+  bool do_others_ask(const AppName& app) const;
+  bool may_be_served(const Shares::value_type& entry) const;
   void forget_idle();
   void show();
 
@@ -108,6 +122,8 @@ class Pool {
   std::size_t waiting_ = 0;
   std::uint64_t served_ = 0;
   double virtual_time_ = 0;  // the turn of the app that was served last
+  Entry last_entry_;         // who asked last, and who before it that was another app
+  Entry other_entry_;
 };
 
 }  // namespace clawdforge

@@ -54,6 +54,40 @@ TEST_F(PoolTest, APlaceThatIsBeingCleanedUpIsWaitedForAlsoWithoutAQueue) {
   EXPECT_FALSE(pool.enter(AppName("b")));
 }
 
+TEST_F(PoolTest, AnAppAloneGetsAllAndAPartWhileOthersAsk) {
+  Pool pool({.slots_max = 8,
+             .waiting_max = 64,
+             .shared_slots_max = 4,
+             .others_ask_for = std::chrono::hours(1)},
+            running, waiting_gauge);
+  std::deque<std::unique_ptr<Slot>> greedy;
+  const auto add = [&] { greedy.push_back(std::move(*pool.enter(AppName("greedy")))); };
+  for (int i = 0; i < 12; ++i) add();
+  EXPECT_EQ(pool.running(), 8u) << "it is alone";
+  auto other = pool.enter(AppName("other"));
+  EXPECT_FALSE((*other)->is_granted());
+  greedy.pop_front();
+  EXPECT_TRUE((*other)->is_granted());
+  for (int i = 0; i < 3; ++i) greedy.pop_front();
+  EXPECT_EQ(pool.running(), 5u) << "it keeps what it has, and gets no more than its part";
+  greedy.pop_front();
+  EXPECT_EQ(pool.running(), 5u) << "its next one, in the place of its last";
+  auto second = pool.enter(AppName("other"));
+  EXPECT_TRUE((*second)->is_granted()) << "what is left is for the others";
+}
+
+TEST_F(PoolTest, AnAppGetsAllAgainWhenOthersHaveAskedNoMore) {
+  Pool pool({.slots_max = 8,
+             .waiting_max = 64,
+             .shared_slots_max = 4,
+             .others_ask_for = std::chrono::milliseconds(0)},
+            running, waiting_gauge);
+  auto other = pool.enter(AppName("other"));
+  std::deque<std::unique_ptr<Slot>> greedy;
+  for (int i = 0; i < 7; ++i) greedy.push_back(std::move(*pool.enter(AppName("greedy"))));
+  EXPECT_EQ(pool.running(), 8u);
+}
+
 TEST_F(PoolTest, AnAppWithManyWaitingDelaysAnotherAppsFirstByNoMoreThanOneRun) {
   Pool pool = make(2, 64);
   std::deque<std::unique_ptr<Slot>> greedy;

@@ -11,11 +11,18 @@ namespace {
 
 constexpr std::chrono::seconds kOverLimitWait{2};
 
+// Fewer places are not divided: a second app waits for the run that ends next.
+constexpr std::size_t kDividedPlacesMin = 8;
+
+std::size_t part_of(std::size_t places) { return places < kDividedPlacesMin ? 0 : places / 2; }
+
 }  // namespace
 
 Quota::Quota(Options options, Metrics& metrics)
     : options_(options),
-      run_places_({options.runs_max, options.queued_runs_max},
+      run_places_({.slots_max = options.runs_max,
+                   .waiting_max = options.queued_runs_max,
+                   .shared_slots_max = part_of(options.runs_max)},
                   metrics.gauge("clawdforge_runs_running", "Runs that hold a place."),
                   metrics.gauge("clawdforge_runs_waiting", "Runs that wait for a place.")),
       agent_places_({options.agents_max, options.queued_agents_max},
@@ -66,7 +73,7 @@ Result<Ticket> Quota::admit_ask(const App& app, const Work& work) {
   Ticket ticket;
   ticket.breakers_ = &breakers_;
   ticket.model_ = {work.agent, work.model};
-  ticket.minds_login_ = work.kind == WorkKind::run;
+  ticket.minds_limits_alone_ = work.kind == WorkKind::turn;
   if (auto refusal = ticket.breaker_refusal()) return std::unexpected(std::move(*refusal));
   ticket.metrics_ = &metrics_;
   ticket.key_ = {app.name, work.agent, work.model};

@@ -200,7 +200,7 @@ TEST_F(QuotaTest, TurnsAndNewSessionsAreReadyAtOnceAndTakeNoPlace) {
   EXPECT_TRUE(admit(app_)) << "only runs shut the breaker";
 }
 
-TEST_F(QuotaTest, RunsAndTurnsShareTheAccountsLimitAndNotTheLogin) {
+TEST_F(QuotaTest, RunsAndTurnsShareTheLimitsOfTheAccountAndNothingElse) {
   const auto turn = [&] { return quota_.admit(app_, {WorkKind::turn, "claude", ""}); };
   end_run(failure_of(Cause::login));
   EXPECT_FALSE(admit(app_));
@@ -209,6 +209,11 @@ TEST_F(QuotaTest, RunsAndTurnsShareTheAccountsLimitAndNotTheLogin) {
   std::optional<Failure> none;
   works->settle(none);
   EXPECT_TRUE(admit(app_));
+  auto hurried = turn();
+  ASSERT_TRUE(hurried && ready(*hurried));
+  std::optional<Failure> slower = failure_of(Cause::rate_limit);
+  hurried->settle(slower);
+  EXPECT_TRUE(turn()) << "a plain 429 does not stop conversations";
   auto first = turn();
   auto second = turn();
   ASSERT_TRUE(first && second && ready(*first) && ready(*second));

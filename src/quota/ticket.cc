@@ -6,6 +6,14 @@
 namespace clawdforge {
 using std::chrono::steady_clock;
 
+namespace {
+
+bool is_limit(const Failure& failure) {
+  return failure.cause == Cause::account_limit || failure.cause == Cause::model_limit;
+}
+
+}  // namespace
+
 Async<void> Ticket::reserve() {
   auto reserved = co_await budgets_->reserve(key_, app_budgets_, rate_);
   if (!reserved) {
@@ -50,7 +58,7 @@ Async<void> Ticket::ready() {
 
 std::optional<Failure> Ticket::breaker_refusal() const {
   auto refusal = breakers_->refusal(model_, steady_clock::now());
-  if (refusal && refusal->cause == Cause::login && !minds_login_) return std::nullopt;
+  if (refusal && minds_limits_alone_ && !is_limit(*refusal)) return std::nullopt;
   return refusal;
 }
 
@@ -71,8 +79,8 @@ void Ticket::withdraw() {
 }
 
 void Ticket::settle(std::optional<Failure>& failure) {
-  const bool is_of_login = failure && failure->cause == Cause::login;
-  if (pass_ && (minds_login_ || !is_of_login)) pass_->settle(failure, steady_clock::now());
+  const bool is_told = !minds_limits_alone_ || !failure || is_limit(*failure);
+  if (pass_ && is_told) pass_->settle(failure, steady_clock::now());
   pass_.reset();
 }
 

@@ -83,9 +83,9 @@ class Ticket {
   std::unique_ptr<Slot> slot_;         // null: the work needs no place
   AgentBreakers* breakers_ = nullptr;  // null: the work does not ask them
   AgentBreakers::Model model_;
-  // A session's agent may have another login than the program of runs, and finds out by itself:
-  // what is said of logins is of runs alone.
-  bool minds_login_ = true;
+  // A turn minds, and tells, only that the allowance is used up. A session's agent may have
+  // another login than the program of runs, and a plain 429 need not stop a conversation.
+  bool minds_limits_alone_ = false;
   std::optional<AgentBreakers::Pass> pass_;  // from ready() to settle()
 };
 
