@@ -47,7 +47,7 @@ struct Bench {
   App next_app() {
     App app;
     app.name = AppName(ids.uuid());
-    std::ranges::copy(app.name.substr(0, app.token_digest.size()), app.token_digest.begin());
+    std::ranges::copy(app.name.str().substr(0, app.token_digest.size()), app.token_digest.begin());
     app.created_at = clock.now();
     return app;
   }
