@@ -29,7 +29,9 @@ class AttachmentCopies {
   // put something under that name, which stays: it may be a tree of any size.
   AttachmentCopies(std::vector<Attachment> attachments, std::string prefix);
 
-  // Where they go. Before the first step.
+  bool is_empty() const { return attachments_.empty(); }
+
+  // Where they go. Before the first step; not needed where there are none.
   void begin(Descriptor directory) { directory_ = std::move(directory); }
 
   // True: all are there. Errc::not_found "file_not_found" when an upload's file has gone,

@@ -5,14 +5,25 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
+#include <cstdio>
 #include <utility>
 
+#include "base/ids.h"
 #include "storage/disk/file_error.h"
 #include "storage/work/dirs_removal.h"
 #include "storage/work/trash.h"
 
 namespace clawdforge {
+
+// What lies in DATA_DIR/spare. All calls: the disk's thread.
+struct SpareDirs {
+  explicit SpareDirs(const std::string& data_dir)
+      : dirs{data_dir + "/spare", "name", "a directory made ahead cannot be removed"} {}
+
+  const NamedDirs dirs;
+  std::vector<std::string> names;
+};
+
 namespace {
 
 constexpr const char* kSystemFile = "system-prompt.txt";
@@ -38,8 +49,7 @@ Result<void> write_system_prompt(const NamedDirs& dirs, const std::string& id,
   return {};
 }
 
-Result<void> fill(const NamedDirs& dirs, const std::string& id, std::string_view system,
-                  AttachmentCopies& copies) {
+Result<void> make_places(const NamedDirs& dirs, const std::string& id) {
   const Descriptor directory = dirs.open(id);
   if (!directory.is_open()) return file_failure(errno, "opening a run's directory");
   for (const char* inside : {"work", "tmp"}) {
@@ -47,14 +57,42 @@ Result<void> fill(const NamedDirs& dirs, const std::string& id, std::string_view
       return file_failure(errno, "making a run's directory");
     }
   }
+  return {};
+}
+
+Result<void> fill(const NamedDirs& dirs, const std::string& id, std::string_view system,
+                  AttachmentCopies& copies) {
   if (!system.empty()) {
     if (auto written = write_system_prompt(dirs, id, system); !written) return written;
   }
-  Descriptor work(
-      ::openat(directory.number(), "work", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (copies.is_empty()) return {};
+  Descriptor work = dirs.open_inside(id, "work");
   if (!work.is_open()) return file_failure(errno, "opening a run's directory");
   copies.begin(std::move(work));
   return {};
+}
+
+// False: there is none, or it cannot be moved.
+bool take_spare(SpareDirs& spares, const NamedDirs& dirs, const std::string& id) {
+  if (spares.names.empty()) return false;
+  const std::string from = spares.dirs.root + "/" + spares.names.back();
+  const std::string to = dirs.root + "/" + id;
+  spares.names.pop_back();
+  return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0;
+}
+
+// One that cannot be made is not reported: the next run makes its own, and says what is wrong.
+void make_spare(SpareDirs& spares, Log& log) {
+  if (spares.names.size() >= kSpareRunDirsMax) return;
+  std::uint64_t random = 0;
+  fill_random(&random, sizeof(random));
+  std::string name = std::to_string(random);
+  if (const auto made = spares.dirs.make(name); !made || !*made) return;
+  if (make_places(spares.dirs, name)) {
+    spares.names.push_back(std::move(name));
+  } else {
+    spares.dirs.remove(name, log);
+  }
 }
 
 // True: all attachments are there.
@@ -65,15 +103,13 @@ Result<bool> copy_on(const NamedDirs& dirs, const std::string& id, AttachmentCop
   return stepped;
 }
 
-Result<bool> make_run(const NamedDirs& dirs, const std::string& id, std::string_view system,
-                      AttachmentCopies& copies, Log& log) {
+Result<void> make_own(const NamedDirs& dirs, const std::string& id, Log& log) {
   auto made = dirs.make(id);
   if (!made) return std::unexpected(std::move(made.error()));
   if (!*made) return file_failure(EEXIST, "making a run's directory");
-  auto filled = fill(dirs, id, system, copies);
-  if (filled) return copy_on(dirs, id, copies, log);
-  dirs.remove(id, log);
-  return std::unexpected(std::move(filled.error()));
+  auto placed = make_places(dirs, id);
+  if (!placed) dirs.remove(id, log);
+  return placed;
 }
 
 }  // namespace
@@ -81,6 +117,7 @@ Result<bool> make_run(const NamedDirs& dirs, const std::string& id, std::string_
 RunDirs::RunDirs(const std::string& data_dir, Disk& disk, Log& log)
     : dirs_{data_dir + "/runs", "run_id",
             "a run's directory cannot be removed; the next sweep tries again"},
+      spares_(std::make_shared<SpareDirs>(data_dir)),
       trash_(trash_in(data_dir)),
       disk_(disk),
       log_(log) {}
@@ -95,8 +132,16 @@ Async<RunDir> RunDirs::make(std::string run_id, RunFiles files, Lane lane) {
       std::make_shared<AttachmentCopies>(std::move(files.attachments), "attachment");
   if (!files.system_prompt.empty()) run.system_file = run.temp + "/" + kSystemFile;
   auto made = co_await disk_.call(
-      lane, [dirs = dirs_, run_id, system = std::move(files.system_prompt), copies, log = &log_] {
-        return make_run(dirs, run_id, system, *copies, *log);
+      lane,
+      [dirs = dirs_, spares = spares_, run_id, system = std::move(files.system_prompt), copies,
+       log = &log_]() -> Result<bool> {
+        if (!take_spare(*spares, dirs, run_id)) {
+          if (auto own = make_own(dirs, run_id, *log); !own) return std::unexpected(own.error());
+        }
+        auto filled = fill(dirs, run_id, system, *copies);
+        if (filled) return copy_on(dirs, run_id, *copies, *log);
+        dirs.remove(run_id, *log);
+        return std::unexpected(std::move(filled.error()));
       });
   while (made && !*made) {
     made = co_await disk_.call(lane, [dirs = dirs_, run_id, copies, log = &log_] {
@@ -112,10 +157,20 @@ Async<RunDir> RunDirs::make(std::string run_id, RunFiles files, Lane lane) {
 void RunDirs::remove(std::string run_id, Lane lane) {
   if (!is_dir_name(run_id)) return;  // make() has made none
   remove_dir(dirs_, std::move(run_id), std::move(lane), disk_, log_);
+  // Now, when no caller waits for it.
+  disk_.post(Lane(), [spares = spares_, log = &log_] { make_spare(*spares, *log); });
 }
 
 void RunDirs::remove_again() { remove_dirs_again(dirs_, disk_, log_); }
 
-Async<std::int64_t> RunDirs::clear() { return keep_only_dirs({dirs_, trash_, {}}, &disk_, &log_); }
+Async<std::int64_t> RunDirs::clear() {
+  // They are empty: only a run puts something into its directory.
+  disk_.post(Lane(), [spares = spares_, log = &log_] {
+    const auto left = spares->dirs.strays({});
+    if (!left) return;  // there is none of them yet
+    for (const std::string& name : *left) spares->dirs.remove(name, *log);
+  });
+  return keep_only_dirs({dirs_, trash_, {}}, &disk_, &log_);
+}
 
 }  // namespace clawdforge

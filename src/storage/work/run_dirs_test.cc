@@ -1,6 +1,7 @@
 #include "storage/work/run_dirs.h"
 
 #include <boost/asio/co_spawn.hpp>
+#include <filesystem>
 #include <future>
 #include <optional>
 
@@ -39,6 +40,46 @@ TEST_F(RunDirsTest, ARunHasItsOwnPlacesThatNoOtherUserSees) {
   for (const std::string& place : {path("runs"), path("runs/0190-a"), made->work, made->temp}) {
     EXPECT_EQ(mode_of(place), 0700u) << place;
   }
+}
+
+TEST_F(RunDirsTest, ADirectoryIsMadeAheadWhenARunHasEnded) {
+  const auto entries = [this](const std::string& name) {
+    return std::distance(std::filesystem::directory_iterator(path(name)), {});
+  };
+  ASSERT_TRUE(make("first"));
+  EXPECT_FALSE(exists(path("spare"))) << "a gateway without runs has none";
+  dirs_.remove("first");
+  finish();
+  EXPECT_EQ(entries("spare"), 1);
+  EXPECT_EQ(entries("runs"), 0);
+  const auto made = make("second");
+  ASSERT_TRUE(made) << made.error().detail;
+  EXPECT_EQ(entries("spare"), 0) << "the run has it";
+  for (const std::string& place : {path("runs/second"), made->work, made->temp}) {
+    EXPECT_EQ(mode_of(place), 0700u) << place;
+  }
+  EXPECT_EQ(entries("runs/second"), 2);
+}
+
+TEST_F(RunDirsTest, NotMoreThanSomeAreMadeAheadAndAStartRemovesThem) {
+  for (std::size_t i = 0; i < kSpareRunDirsMax + 3; ++i) ASSERT_TRUE(make(std::to_string(i)));
+  for (std::size_t i = 0; i < kSpareRunDirsMax + 3; ++i) dirs_.remove(std::to_string(i));
+  finish();
+  const std::filesystem::directory_iterator spares(path("spare"));
+  EXPECT_EQ(std::distance(spares, {}), static_cast<std::ptrdiff_t>(kSpareRunDirsMax));
+  RunDirs next(root_, disk_, log_);
+  EXPECT_EQ(await(next.clear()), 0) << "they are nothing that an earlier life has left";
+  EXPECT_TRUE(std::filesystem::is_empty(path("spare")));
+}
+
+TEST_F(RunDirsTest, ARunDoesWithoutADirectoryThatWasRemovedByAnotherProgram) {
+  ASSERT_TRUE(make("first"));
+  dirs_.remove("first");
+  finish();
+  std::filesystem::remove_all(path("spare"));
+  const auto made = make("second");
+  ASSERT_TRUE(made) << made.error().detail;
+  EXPECT_TRUE(exists(made->work) && exists(made->temp));
 }
 
 TEST_F(RunDirsTest, ASystemPromptIsInAFileThatGoesWithTheRun) {
