@@ -120,6 +120,8 @@ struct TurnSettled {
   std::optional<std::int64_t> agent_ms{};
   std::string reservation{};  // of the ask; given back with this. Empty: none
   std::optional<KeyWrite> key{};
+  std::string agent{};  // for whom the ask counts, with the session's app
+  std::string model{};
 };
 
 // One line of the audit: create, turn, close, sweep_close, hard_delete, cancel,

@@ -111,11 +111,15 @@ Result<void> Sessions::check_policy(const Policy& policy, const Session& session
 }
 
 // Open, and within what its app may ask for.
+Result<void> Sessions::check_for_turn(const App& app, const Session& session) const {
+  if (session.closed_at) return session_closed();
+  return check_policy(deps_.policies.of(app, session.agent), session);
+}
+
 Async<Session> Sessions::own_for_turn(std::shared_ptr<const App> app, SessionId id) {
   auto session = co_await own(app->name, std::move(id));
   if (!session) co_return session;
-  if (session->closed_at) co_return session_closed();
-  auto may = check_policy(deps_.policies.of(*app, session->agent), *session);
+  auto may = check_for_turn(*app, *session);
   if (!may) co_return std::unexpected(std::move(may.error()));
   co_return session;
 }
@@ -129,14 +133,40 @@ Async<void> Sessions::check(std::shared_ptr<const App> app, SessionId id, TurnRe
   co_return Result<void>{};
 }
 
+// Right before a turn is given to its session.
+Result<void> Sessions::check_enqueue(const App& app, const Session& session) const {
+  if (live_.is_stopping()) return shutting_down();
+  auto allowed = check_policy(deps_.policies.of(app, session.agent), session);
+  if (!allowed) return allowed;
+  return check_space(app);
+}
+
+// The row of the session, or none if memory has what it says: then a live session has it.
+Async<std::optional<Session>> Sessions::row_for_turn(std::shared_ptr<const App> app, SessionId id) {
+  const auto live = live_.find(id);
+  if (live && live->is_row_known() && live->session().app == app->name) {
+    auto may = check_for_turn(*app, live->session());
+    if (!may) co_return std::unexpected(std::move(may.error()));
+    co_return std::nullopt;
+  }
+  const auto mark = deps_.rows.foreign_mark();
+  auto session = co_await own_for_turn(std::move(app), id);
+  if (!session) co_return std::unexpected(std::move(session.error()));
+  if (const auto found = live_.find(id)) found->note_row_read(mark);
+  co_return std::move(*session);
+}
+
 // The turn is in the session's queue.
 Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app, SessionId id,
                                                   TurnRequest request, HangUp* hang_up,
                                                   std::shared_ptr<AskGate> gate) {
-  auto session = co_await own_for_turn(app, id);
-  if (!session) co_return std::unexpected(session.error());
+  auto read = co_await row_for_turn(app, id);
+  if (!read) co_return std::unexpected(std::move(read.error()));
+  std::optional<Session> session = std::move(*read);
+  auto live = live_.find(id);
+  const Session& asked = session ? *session : live->session();
   auto ticket = co_await admit_turn(&deps_.quota, &parts_->parking, app,
-                                    {WorkKind::turn, session->agent, session->model}, request.waits,
+                                    {WorkKind::turn, asked.agent, asked.model}, request.waits,
                                     request.received + request.timeout, hang_up);
   if (!ticket) co_return std::unexpected(std::move(ticket.error()));
   request.is_reserved = ticket->has_reservation() || request.key;
@@ -146,22 +176,28 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
     if (!found) co_return std::unexpected(found.error());
     attachments = std::move(*found);
   }
-  if (!live_.find(id)) {
+  std::int64_t turns_given = session ? session->turn_count : 0;
+  live = live_.find(id);
+  if (!live || (!session && !live->is_row_known())) {
     // Now all of it: it will be started. And it may have been at work, and come to rest,
     // since its row was read: then its events and turns have higher numbers by now.
-    session = co_await deps_.rows.load(id, Lane(app->name));
-    if (!session) co_return std::unexpected(session.error());
-    if (session->closed_at) co_return session_closed();
+    const auto mark = deps_.rows.foreign_mark();
+    auto loaded = co_await deps_.rows.load(id, Lane(app->name));
+    if (!loaded) co_return std::unexpected(std::move(loaded.error()));
+    if (loaded->closed_at) co_return session_closed();
+    turns_given = loaded->turn_count;
+    live = live_.find(id);
+    if (!live) {
+      auto may = check_enqueue(*app, *loaded);
+      if (!may) co_return std::unexpected(std::move(may.error()));
+      live = live_.find_or_add(std::move(*loaded));
+    }
+    live->note_row_read(mark);
   }
-  if (live_.is_stopping()) co_return shutting_down();
-  const Policy policy = deps_.policies.of(*app, session->agent);
-  const auto known = live_.find(id);
-  const auto allowed = check_policy(policy, known ? known->session() : *session);
-  if (!allowed) co_return std::unexpected(allowed.error());
-  if (auto space = check_space(*app); !space) co_return std::unexpected(std::move(space.error()));
-  request.permission_mode_max = permission_mode_max(policy);
-  const std::int64_t turns_given = session->turn_count;
-  const auto live = live_.find_or_add(std::move(*session));
+  if (auto may = check_enqueue(*app, live->session()); !may) {
+    co_return std::unexpected(std::move(may.error()));
+  }
+  request.permission_mode_max = permission_mode_max(deps_.policies.of(*app, live->session().agent));
   auto turn =
       live->enqueue(std::move(request), std::move(attachments), turns_given, std::move(gate));
   if (turn) (*turn)->ticket = std::move(*ticket);

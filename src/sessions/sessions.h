@@ -105,6 +105,9 @@ class Sessions {
  private:
   Async<Session> own(AppName app, SessionId id);
   Async<Session> own_for_turn(std::shared_ptr<const App> app, SessionId id);
+  Result<void> check_for_turn(const App& app, const Session& session) const;
+  Result<void> check_enqueue(const App& app, const Session& session) const;
+  Async<std::optional<Session>> row_for_turn(std::shared_ptr<const App> app, SessionId id);
   Async<std::shared_ptr<LiveTurn>> accept(std::shared_ptr<const App> app, SessionId id,
                                           TurnRequest request, HangUp* hang_up,
                                           std::shared_ptr<AskGate> gate = nullptr);

@@ -33,6 +33,25 @@ TEST_F(SessionsTest, AnswersATurnWithWhatTheAgentSaid) {
   EXPECT_EQ(starter_.started.size(), 1U);
 }
 
+TEST_F(SessionsTest, AWarmTurnIsOneCallToTheLedger) {
+  const SessionId id = create();
+  EXPECT_EQ(ask(id, "first"), "end_turn echo: first");
+  const auto calls = [this] { return house_.metric("clawdforge_ledger_committed_jobs_total"); };
+  for (const char* prompt : {"a", "b", "c"}) {
+    await([&] { return house_.metric("clawdforge_ledger_queue_jobs") == 0; });
+    const double before = calls();
+    EXPECT_EQ(ask(id, prompt), std::string("end_turn echo: ") + prompt);
+    EXPECT_EQ(calls(), before + 1) << "its row is known, its events come with its end";
+  }
+  OtherProgram(dir_.file("ledger.db")).run("UPDATE sessions SET model = 'another'");
+  const double before = calls();
+  EXPECT_EQ(ask(id, "d"), "end_turn echo: d");
+  EXPECT_EQ(calls(), before + 2) << "the row may be another one";
+  EXPECT_EQ(ask(id, "e"), "end_turn echo: e");
+  OtherProgram(dir_.file("ledger.db")).run("UPDATE sessions SET closed_at = 5");
+  EXPECT_EQ(ask(id, "f"), "session_closed");
+}
+
 TEST_F(SessionsTest, RunsTurnsInTheOrderInWhichTheyCame) {
   const SessionId id = create();
   std::vector<Call<TurnOutcome>> calls;

@@ -23,6 +23,7 @@ LedgerWorker::LedgerWorker(std::unique_ptr<SqlDriver> driver, IoExecutor executo
                            LedgerWorkerOptions options, Log& log, Metrics& metrics,
                            std::unique_ptr<SqlDriver> reader)
     : driver_(std::move(driver)),
+      changes_(driver_->foreign_changes()),
       executor_(executor),
       options_(options),
       log_(log),

@@ -84,6 +84,12 @@ class LedgerWorker {
     return reads_work_ && writes_work_ && !is_stalled_ && !(reads_ && reads_->is_stalled_);
   }
   void answer_stalled_calls();
+  // Without asking the worker: the same as the last one means that no other program has changed the
+  // ledger meanwhile. None: it may have, or the ledger is not well.
+  std::optional<std::uint64_t> foreign_mark() const {
+    if (!changes_ || !is_healthy()) return std::nullopt;
+    return changes_->mark();
+  }
 
   // Takes no more calls, finishes those it has, closes the database. Blocks; may be called
   // again.
@@ -113,6 +119,7 @@ class LedgerWorker {
   static LedgerWorkerOptions for_reads(LedgerWorkerOptions options);
 
   std::unique_ptr<SqlDriver> driver_;
+  const std::shared_ptr<const ForeignChanges> changes_;  // null: the driver has none
   const IoExecutor executor_;
   const LedgerWorkerOptions options_;
   Log& log_;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ledger/core/foreign_changes.h"
 
 namespace clawdforge {
 
@@ -67,6 +68,9 @@ class SqlDriver {
 
   // Differs from the last one when another connection has committed a change.
   virtual Result<std::int64_t> change_mark() = 0;
+
+  // The same without asking the database, for any thread; null: this database has no such count.
+  virtual std::shared_ptr<const ForeignChanges> foreign_changes() const { return nullptr; }
 
   // Upkeep for which no caller waits; may do nothing.
   virtual Result<void> tidy(Moment moment) = 0;

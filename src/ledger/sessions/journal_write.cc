@@ -148,19 +148,12 @@ SqlRow row_of(const SessionId& session_id, const TurnSettled& end) {
   return with_values({session_id.str(), end.index}, kTurnEndColumns, &TurnEndColumn::value, end);
 }
 
-constexpr std::string_view kWhoseTurn =
-    "SELECT app_name, agent, model FROM sessions WHERE session_id = $1";
-
 // In the usage, with the change that ends the turn's row, so never twice.
-Result<void> count_turn(SqlDriver& driver, const SessionId& session_id, const TurnSettled& end) {
-  const auto session = driver.execute(kWhoseTurn, {session_id.str()});
-  if (!session) return std::unexpected(session.error());
-  if (session->rows.empty()) return {};
-  const SqlRow& row = session->rows.front();
+Result<void> count_turn(SqlDriver& driver, const AppName& app, const TurnSettled& end) {
   return count_ask(
-      driver, {.app = id_in<AppName>(row.at(0)),
-               .agent = text_in(row.at(1)).value_or(""),
-               .model = text_in(row.at(2)).value_or(""),
+      driver, {.app = app,
+               .agent = end.agent,
+               .model = end.model,
                .kind = AskKind::turn,
                .has_failed = end.state == TurnState::failed || end.state == TurnState::interrupted,
                .is_answered = end.state == TurnState::done,
@@ -251,7 +244,7 @@ Result<Progress> add_rows(SqlDriver& driver, const PreparedWrite& prepared) {
     if (!ended) return std::unexpected(ended.error());
     progress.add(end, *ended);
     if (!*ended || !end.agent_ms) continue;
-    if (auto counted = count_turn(driver, write.session_id, end); !counted) {
+    if (auto counted = count_turn(driver, write.app, end); !counted) {
       return std::unexpected(std::move(counted.error()));
     }
   }

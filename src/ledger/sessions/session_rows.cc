@@ -150,6 +150,8 @@ Async<Session> SessionRows::find(SessionId id, Lane lane) const {
   return read(std::move(id), false, std::move(lane));
 }
 
+std::optional<std::uint64_t> SessionRows::foreign_mark() const { return worker_.foreign_mark(); }
+
 Async<Session> SessionRows::load(SessionId id, Lane lane) const {
   return read(std::move(id), true, std::move(lane));
 }

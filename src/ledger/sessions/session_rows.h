@@ -22,10 +22,13 @@ class SessionRows {
   SessionRows(LedgerWorker& worker, InstanceId self) : worker_(worker), self_(std::move(self)) {}
 
   // Errc::not_found "session_not_found". Without `system` and `mcp_servers`, which may be
-  // large and only its agent needs: this is on the path of every turn.
+  // large and only its agent needs.
   Async<Session> find(SessionId id, Lane lane = {}) const;
   // The same with all of it.
   Async<Session> load(SessionId id, Lane lane = {}) const;
+  // Io thread, without asking the ledger: a row that was read after the same mark as this one is
+  // still as it was, but for what this gateway itself has changed. None: it has to be read.
+  std::optional<std::uint64_t> foreign_mark() const;
   // Errc::invalid "validation_failed" for a cursor that no page has given.
   Async<SessionPage> page(SessionFilter filter, Lane lane = {}) const;
   Async<std::int64_t> count_open() const;

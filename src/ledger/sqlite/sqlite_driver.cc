@@ -170,7 +170,9 @@ SqliteDriver::SqliteDriver(std::string path, SqliteOptions options, Connection c
   sqlite3_wal_hook(
       connection_.get(),
       [](void* self, sqlite3*, const char*, int pages) {
-        static_cast<SqliteDriver*>(self)->wal_pages_ = pages;
+        auto* const driver = static_cast<SqliteDriver*>(self);
+        driver->wal_pages_ = pages;
+        driver->changes_->note_committed();
         return SQLITE_OK;
       },
       this);
@@ -217,7 +219,30 @@ Result<void> SqliteDriver::set_up() {
   auto taken =
       set(fmt::format("PRAGMA synchronous = FULL; PRAGMA application_id = {}", kApplicationId));
   if (!taken) return std::unexpected(std::move(taken.error()));
+  watch_commits();
   return {};
+}
+
+// All programs that have the file open share the index of its log in memory. The header of that
+// index counts commits (https://sqlite.org/walformat.html, 2.1: iChange). The count is read through
+// the connection's own mapping: a second descriptor of the file would drop SQLite's locks when it
+// is closed.
+void SqliteDriver::watch_commits() {
+  constexpr int kIndexBytes = 32 * 1024;
+  constexpr std::size_t kVersionField = 0;
+  constexpr std::size_t kCountField = 2;
+  constexpr std::uint32_t kKnownVersion = 3'007'000;
+  sqlite3_file* file = nullptr;
+  void volatile* index = nullptr;
+  if (sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_FILE_POINTER,
+                           static_cast<void*>(&file)) != SQLITE_OK ||
+      file == nullptr || file->pMethods == nullptr || file->pMethods->iVersion < 2 ||
+      file->pMethods->xShmMap(file, 0, kIndexBytes, 0, &index) != SQLITE_OK || index == nullptr) {
+    return;  // without it rows are read
+  }
+  auto* const fields = static_cast<std::uint32_t volatile*>(index);
+  if (fields[kVersionField] != kKnownVersion) return;
+  changes_->begin([fields] { return __atomic_load_n(fields + kCountField, __ATOMIC_ACQUIRE); });
 }
 
 Result<void> SqliteDriver::set_up_to_read() {
@@ -287,7 +312,9 @@ Result<void> SqliteDriver::begin(Access access) {
   if (auto placed = check_place(); !placed) return placed;
   // A write takes the lock now: SQLite cannot wait for it later without risking that what
   // was read in between is stale.
-  return run(access == Access::write ? "BEGIN IMMEDIATE" : "BEGIN");
+  auto begun = run(access == Access::write ? "BEGIN IMMEDIATE" : "BEGIN");
+  if (begun && access == Access::write) changes_->note_begun();
+  return begun;
 }
 
 Result<void> SqliteDriver::commit() {

@@ -52,6 +52,7 @@ class SqliteDriver final : public SqlDriver {
   // and no statement changes anything. Errors as above.
   static Result<std::unique_ptr<SqliteDriver>> open_to_read(std::string path,
                                                             SqliteOptions options);
+  ~SqliteDriver() override { changes_->end(); }
   SqliteDriver(const SqliteDriver&) = delete;
   SqliteDriver& operator=(const SqliteDriver&) = delete;
 
@@ -63,6 +64,7 @@ class SqliteDriver final : public SqlDriver {
   Result<void> commit() override;
   void rollback() override;
   Result<std::int64_t> change_mark() override;
+  std::shared_ptr<const ForeignChanges> foreign_changes() const override { return changes_; }
   Result<void> tidy(Moment moment) override;
 
   // What SQLite finds wrong with the file itself, in its own words, at most `count_max`
@@ -96,6 +98,7 @@ class SqliteDriver final : public SqlDriver {
   static Result<std::unique_ptr<SqliteDriver>> connect(std::string path, SqliteOptions options);
   Result<void> set_up();
   Result<void> set_up_to_read();
+  void watch_commits();
   Result<SqlValue> set(const std::string& pragma);
   Result<Prepared*> prepare(std::string_view text);
   Result<void> run(const char* text);
@@ -107,6 +110,7 @@ class SqliteDriver final : public SqlDriver {
   const SqliteOptions options_;
   Connection connection_;
   std::map<std::string, Prepared, std::less<>> prepared_;  // goes before the connection
+  const std::shared_ptr<ForeignChanges> changes_ = std::make_shared<ForeignChanges>();
   int wal_pages_ = 0;
   int wal_pages_copied_ = 0;  // how long the log was when it was last copied back
 };

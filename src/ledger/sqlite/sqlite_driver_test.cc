@@ -127,5 +127,57 @@ TEST(Migrations, AGapInTheNumbersIsRefused) {
   EXPECT_FALSE(migrate(*driver, files, "x", kNow));
 }
 
+// Without asking the database, whether another program has written.
+class ForeignChangesTest : public testing::Test {
+ protected:
+  std::optional<std::uint64_t> mark() const { return driver_->foreign_changes()->mark(); }
+  void write(const std::string& statement) {
+    ASSERT_TRUE(driver_->begin(Access::write));
+    ASSERT_TRUE(driver_->execute(statement));
+    ASSERT_TRUE(driver_->commit());
+  }
+
+  const TempDir dir_;
+  const std::unique_ptr<SqliteDriver> driver_ =
+      SqliteDriver::open(dir_.file("ledger.db"), {}).value();
+};
+
+TEST_F(ForeignChangesTest, OurOwnCommitsLeaveTheMark) {
+  write("CREATE TABLE t (a BIGINT)");
+  const auto before = mark();
+  ASSERT_TRUE(before);
+  write("INSERT INTO t VALUES (1)");
+  EXPECT_EQ(mark(), before);
+  write("DELETE FROM t WHERE a = 2");
+  EXPECT_EQ(mark(), before) << "a commit without a change";
+  ASSERT_TRUE(driver_->begin(Access::write));
+  ASSERT_TRUE(driver_->execute("INSERT INTO t VALUES (2)"));
+  driver_->rollback();
+  EXPECT_EQ(mark(), before) << "a transaction that was given up";
+  ASSERT_TRUE(driver_->tidy(Moment::idle));
+  ASSERT_TRUE(driver_->tidy(Moment::closing));
+  EXPECT_EQ(mark(), before) << "the log was copied back";
+  write("INSERT INTO t VALUES (3)");
+  EXPECT_EQ(mark(), before);
+}
+
+TEST_F(ForeignChangesTest, AnotherProgramTakesTheMarkAwayUntilWeWriteAgain) {
+  write("CREATE TABLE t (a BIGINT)");
+  const auto before = mark();
+  ASSERT_TRUE(before);
+  OtherProgram other(dir_.file("ledger.db"));
+  other.ask("SELECT * FROM t");
+  EXPECT_EQ(mark(), before) << "it has only read";
+  other.run("INSERT INTO t VALUES (1)");
+  EXPECT_FALSE(mark());
+  write("INSERT INTO t VALUES (2)");
+  ASSERT_TRUE(mark());
+  EXPECT_NE(mark(), before);
+}
+
+TEST_F(ForeignChangesTest, ADatabaseInMemoryHasNoMark) {
+  EXPECT_FALSE(in_memory()->foreign_changes()->mark());
+}
+
 }  // namespace
 }  // namespace clawdforge

@@ -41,6 +41,13 @@ class LiveSession final : public SeatOwner {
   Questions& questions() { return questions_; }
   const Questions& questions() const { return questions_; }
 
+  // Its row was read after this mark of SessionRows::foreign_mark().
+  void note_row_read(std::optional<std::uint64_t> mark) { row_mark_ = mark; }
+  // Whether session() is what its row says.
+  bool is_row_known() const {
+    return row_mark_ && row_mark_ == shared_.services.rows.foreign_mark();
+  }
+
   bool is_live() const { return seat_.agent() != nullptr; }
   bool is_busy() const { return turns_.is_busy(); }
   bool is_ending() const { return ending_ != TurnStop::none; }
@@ -122,6 +129,7 @@ class LiveSession final : public SeatOwner {
   Questions questions_;
   bool is_working_ = false;  // work() or start() is under way
   int refusals_ = 0;
+  std::optional<std::uint64_t> row_mark_;
   TurnStop ending_ = TurnStop::none;
   Signal rested_;  // something has come to its end
 };

@@ -148,7 +148,9 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
                       .stop_reason = outcome.stop_reason,
                       .code = {},
                       .usage = outcome.usage,
-                      .cost_usd = outcome.cost_usd};
+                      .cost_usd = outcome.cost_usd,
+                      .agent = session_.agent,
+                      .model = session_.model};
   if (turn.ticket) settled.reservation = turn.ticket->hand_over_reservation();
   if (is_ask) {
     settled.agent_ms =
