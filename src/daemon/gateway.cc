@@ -442,6 +442,7 @@ Task<void> Gateway::tell_agents() {
   } else {
     log_agents(agents, deps_.log);
   }
+  give_back_start_pages();  // this was the last of what is done once
 }
 
 // How clients on this machine find it, also where its TLS is in a file that they do not read.

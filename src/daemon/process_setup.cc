@@ -1,7 +1,9 @@
 #include "daemon/process_setup.h"
 
 #include <fmt/format.h>
+#include <link.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -44,6 +46,21 @@ std::optional<std::uint64_t> raise_descriptor_limit() {
   return before;
 }
 
+// Of one program or library: its code and constants, which no one writes to, so the file has all of
+// it. The segments that are written to when the program is loaded are other ones.
+int give_back_pages_of(dl_phdr_info* object, std::size_t /*size*/, void* /*nothing*/) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) / page * page;
+    const std::uintptr_t end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses of the loader are numbers
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+  return 0;
+}
+
 // In a signal's handler only the simplest of calls are allowed.
 void end_late(int /*number*/) {
   constexpr std::string_view kSentence =
@@ -73,6 +90,8 @@ Result<std::string> own_program() {
   return fail(Errc::unavailable, "no_proc",
               fmt::format("The gateway cannot find its own program: {}.", error.message()));
 }
+
+void give_back_start_pages() { ::dl_iterate_phdr(give_back_pages_of, nullptr); }
 
 void end_process_after(std::chrono::seconds most) {
   std::signal(SIGALRM, end_late);

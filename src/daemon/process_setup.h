@@ -22,6 +22,10 @@ std::optional<std::uint64_t> prepare_process();
 // The file that this program was started from.
 Result<std::string> own_program();
 
+// When the start is over: gives back the pages of the program and its libraries that only the start
+// has needed. What is needed again comes back from the system's cache of files, page by page.
+void give_back_start_pages();
+
 // How many descriptors this process may have open.
 std::size_t descriptors_max();
 
