@@ -375,15 +375,17 @@ Async<void> Gateway::start() {
   if (!looked) co_return std::unexpected(looked.error());
   tasks_.spawn(claude_.run());
   tasks_.spawn(acpx_.run());
-  auto recovered = co_await recover({.executor = deps_.io.get_executor(),
-                                     .ledger = deps_.ledger,
-                                     .run_dirs = run_dirs_,
-                                     .session_dirs = session_dirs_,
-                                     .upload_files = upload_files_,
-                                     .clock = deps_.clock,
-                                     .log = deps_.log,
-                                     .metrics = deps_.metrics,
-                                     .kill_grace = deps_.config.kill_grace});
+  auto recovered =
+      co_await recover({.executor = deps_.io.get_executor(),
+                        .ledger = deps_.ledger,
+                        .run_dirs = run_dirs_,
+                        .session_dirs = session_dirs_,
+                        .upload_files = upload_files_,
+                        .clock = deps_.clock,
+                        .log = deps_.log,
+                        .metrics = deps_.metrics,
+                        .kill_grace = deps_.config.kill_grace,
+                        .busy_paths = refresh_locks(catalog_.specs(), deps_.environment)});
   if (!recovered) co_return recovered;
   auto counted = co_await uploads_.count_stored();
   if (counted) counted = co_await sessions_.count_stored();
@@ -506,7 +508,7 @@ Task<void> Gateway::watch_for_second_signal() {
 Async<void> Gateway::drain() {
   is_draining_ = true;
   const Config& config = deps_.config;
-  const auto end_max = config.drain_grace + config.cancel_grace + config.kill_grace +
+  const auto end_max = config.drain_grace + config.cancel_grace + config.kill_grace + kBusyKillMax +
                        kLauncherEndMax + kOrphansEndMax + kLastStepsMax;
   deps_.notice.stopping("draining", end_max);
   end_process_after(std::chrono::ceil<std::chrono::seconds>(end_max));

@@ -18,6 +18,13 @@ bool parse_number(const char* text, unsigned long& number) {
   return true;
 }
 
+bool parse_milliseconds(const char* text, long& milliseconds) {
+  unsigned long number = 0;
+  if (!parse_number(text, number) || number > kDayMs) return false;
+  milliseconds = static_cast<long>(number);
+  return true;
+}
+
 // One step, with its value; `next` then stands behind it. False: it makes no sense.
 bool parse_step(char**& next, Order& order) {
   const char* step = *next++;
@@ -37,6 +44,11 @@ bool parse_step(char**& next, Order& order) {
     order.kept[order.kept_count++] = value;
     return true;
   }
+  if (are_equal(step, "busy")) {
+    order.busy_path = value;
+    return true;
+  }
+  if (are_equal(step, "busy-ms")) return parse_milliseconds(value, order.busy_ms);
   order.is_soft_limit_wanted = true;
   return are_equal(step, "descriptors") && parse_number(value, order.descriptors_soft);
 }
@@ -49,9 +61,7 @@ void report(const Line& line) { call(SYS_write, kReport, line.text(), line.size(
 
 bool parse_order(int count, char** arguments, Order& order) {
   if (count < 2) return false;
-  unsigned long grace_ms = 0;
-  if (!parse_number(arguments[1], grace_ms) || grace_ms > kDayMs) return false;
-  order.grace_ms = static_cast<long>(grace_ms);
+  if (!parse_milliseconds(arguments[1], order.grace_ms)) return false;
   char** next = arguments + 2;
   while (*next != nullptr && !are_equal(*next, "--")) {
     if (!parse_step(next, order)) return false;

@@ -7,6 +7,9 @@
 //   hide HIDDEN     the tree sees an empty directory in the place of HIDDEN
 //   keep KEPT       except for this directory below HIDDEN; may be repeated
 //   descriptors N   the program's soft limit on descriptors
+//   busy PATH       while PATH exists, the KILL after TERM waits: the tree is saving something that
+//                   would be lost
+//   busy-ms N       but at most so many milliseconds
 // DIR is the working directory. Always done: the launcher cannot be dumped or traced, and the
 // program has no capabilities, gains no privileges, and is the kernel's first choice when memory
 // runs out.
@@ -37,6 +40,8 @@ struct Order {
   int kept_count;
   bool is_soft_limit_wanted;  // on descriptors, for the program
   unsigned long descriptors_soft;
+  const char* busy_path;  // null: none
+  long busy_ms;           // at most, beside the grace
   const char* working_dir;
   char** program;  // its argv; empty: only try whether a program could be started
   char** environment;

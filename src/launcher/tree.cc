@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "launcher/kernel.h"
 #include "launcher/privileges.h"
@@ -112,7 +113,7 @@ void Tree::become_program(int failure, Answer launcher) {
 
 void Tree::supervise() {
   while (reap()) {
-    if (phase_ == Phase::asked && now_ms() >= kill_at_ms_) phase_ = Phase::killing;
+    if (phase_ == Phase::asked && !is_patient()) phase_ = Phase::killing;
     if (phase_ == Phase::asked) for_each_child([this](int child) { ask_once(child); });
     if (phase_ == Phase::killing) kill_children();
     wait_for_news();
@@ -179,6 +180,14 @@ void Tree::forget(int child) {
   }
 }
 
+// Whether the KILL still waits: for the grace, and then for what the tree is saving.
+bool Tree::is_patient() const {
+  const long now = now_ms();
+  if (now < kill_at_ms_) return true;
+  if (order_.busy_path == nullptr || now >= kill_at_ms_ + order_.busy_ms) return false;
+  return call(SYS_faccessat, AT_FDCWD, order_.busy_path, F_OK) >= 0;
+}
+
 void Tree::kill_children() {
   if (is_first_) {
     call(SYS_kill, -1, SIGKILL);  // everything in the namespace but ourselves, in one step
@@ -193,10 +202,9 @@ void Tree::wait_for_news() {
     call(SYS_ppoll, news, 2, nullptr);
   } else {
     long wait_ms = kLookEveryMs;
-    if (phase_ == Phase::asked) {
-      const long left_ms = kill_at_ms_ - now_ms();
-      if (left_ms < wait_ms) wait_ms = left_ms > 0 ? left_ms : 0;
-    }
+    const long left_ms = kill_at_ms_ - now_ms();
+    // Once the grace is over, only what is busy is waited for.
+    if (phase_ == Phase::asked && left_ms > 0 && left_ms < wait_ms) wait_ms = left_ms;
     const timespec timeout = {0, wait_ms * 1'000'000};
     call(SYS_ppoll, news, 1, &timeout);
   }

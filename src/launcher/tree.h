@@ -39,6 +39,7 @@ class Tree {
   void ask_once(int child);
   void forget(int child);
   void kill_children();
+  bool is_patient() const;
   void wait_for_news();
   template <class Action>
   void for_each_child(Action action);

@@ -45,6 +45,9 @@ struct LoginSpec {
   std::string dir_variable;       // names the directory of `file`, if it is set
   std::string dir;                // else that is this one, below HOME
   std::string file;               // is there after a login; empty: not known
+  // Is in the login's directory while a process renews the login: one that is killed then has lost
+  // it for all. Empty: not known.
+  std::string refresh_lock = {};
 };
 
 // What is known of one of an agent's programs beforehand.
@@ -66,6 +69,7 @@ struct AgentSpec {
   std::vector<std::string> env;                    // names passed on from our environment
   std::map<std::string, std::string> default_env;  // where our environment has no value
   std::map<std::string, std::string> set_env;      // fixed values
+  std::map<std::string, std::string> forced_env;   // these win over all of the above
   std::vector<std::string> temp_dir_env;           // beside TMPDIR
 
   std::optional<PermissionMode> permission_mode;  // of who asks for none

@@ -35,7 +35,7 @@ Async<LeftoversReport> end_processes(RecoveryDependencies deps) {
         {.id = {.pid = mark.pid, .start_time = mark.start_time}, .boot_id = mark.boot_id});
   }
   LeftoversReport report =
-      co_await end_leftovers(deps.executor, std::move(leftovers), deps.kill_grace);
+      co_await end_leftovers(deps.executor, std::move(leftovers), deps.kill_grace, deps.busy_paths);
   for (const std::int64_t pid : report.stuck) {
     deps.log.warn("a process of an earlier life does not end", {{"pid", pid}});
   }

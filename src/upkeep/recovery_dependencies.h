@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "base/async/async.h"
 #include "base/clock.h"
@@ -25,6 +26,8 @@ struct RecoveryDependencies {
   Log& log;
   Metrics& metrics;
   std::chrono::milliseconds kill_grace{};
+  // While one of these exists, an agent is saving its login.
+  std::vector<std::string> busy_paths = {};
 };
 
 }  // namespace clawdforge

@@ -14,6 +14,7 @@ whatever theirs is:
   log            path of a file that gets one more line (to show how often I was started)
   pid_file       path of a file that gets our process id
   ignore_term    true: SIGTERM is ignored, here and in the children
+  on_term        path of a file that SIGTERM makes; it does nothing else
   children       list of ways to start a child that sleeps for ten minutes: "plain",
                  "setsid", "daemon" (two forks and setsid), "bare" (setsid and an empty
                  environment), "stubborn" (ignores TERM), "holder" (keeps our standard output
@@ -310,6 +311,8 @@ def follow(script, prompt):
             file.write(f"{os.getpid()}\n")
     if script.get("ignore_term"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "on_term" in script:
+        signal.signal(signal.SIGTERM, lambda number, frame: touch(script["on_term"]))
     for way in listed(script.get("children")):
         start_child(way, script.get("child_pids"), script.get("child_mark"))
     for name in listed(script.get("close")):

@@ -41,9 +41,30 @@ Environment agent_environment(const Environment& ours, const AgentSpec& spec,
   for (const auto& [name, value] : spec.set_env) {
     if (!name.starts_with(kOurPrefix)) environment.insert_or_assign(name, value);
   }
+  for (const auto& [name, value] : spec.forced_env) environment.insert_or_assign(name, value);
   environment["TMPDIR"] = temp_dir;
   for (const std::string& name : spec.temp_dir_env) environment[name] = temp_dir;
   return environment;
+}
+
+std::string login_dir_in(const Environment& environment, const LoginSpec& login) {
+  const auto value_of = [&](const std::string& name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string() : found->second;
+  };
+  std::string dir = value_of(login.dir_variable);
+  return dir.empty() ? value_of("HOME") + "/" + login.dir : dir;
+}
+
+std::vector<std::string> refresh_locks(const std::vector<AgentSpec>& specs,
+                                       const Environment& ours) {
+  std::vector<std::string> locks;
+  for (const AgentSpec& spec : specs) {
+    if (spec.login.refresh_lock.empty()) continue;
+    const Environment environment = agent_environment(ours, spec, {});
+    locks.push_back(login_dir_in(environment, spec.login) + "/" + spec.login.refresh_lock);
+  }
+  return locks;
 }
 
 std::vector<std::string> secrets_in(const Environment& environment) {

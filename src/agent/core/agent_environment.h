@@ -17,9 +17,17 @@ using Environment = std::map<std::string, std::string>;
 Environment plain_environment(const Environment& ours, const std::vector<std::string>& more);
 
 // The same for an agent: what its spec names, the spec's defaults where we have no value, and
-// the values that the owner has set, which beat all but the directory for temporary files.
+// the values that the owner has set. What the spec forces beats those, and so do the directories
+// for temporary files.
 Environment agent_environment(const Environment& ours, const AgentSpec& spec,
                               const std::string& temp_dir);
+
+// Where an agent with this environment has its login.
+std::string login_dir_in(const Environment& environment, const LoginSpec& login);
+
+// What is there while one of the agents renews its login.
+std::vector<std::string> refresh_locks(const std::vector<AgentSpec>& specs,
+                                       const Environment& ours);
 
 // The values in an environment that must not be shown.
 std::vector<std::string> secrets_in(const Environment& environment);

@@ -70,6 +70,11 @@ ChildPlan ProcessStarter::plan_for(const StartOrder& order, std::vector<std::str
   for (const auto& [name, value] : switches.env) {
     plan.environment.insert_or_assign(name, with_temp_dir(value, order.temp_dir));
   }
+  // A renewed login that its process cannot save any more is lost for all.
+  const LoginSpec& login = order.spec.login;
+  if (!login.refresh_lock.empty()) {
+    plan.busy.path = login_dir_in(plan.environment, login) + "/" + login.refresh_lock;
+  }
   return plan;
 }
 

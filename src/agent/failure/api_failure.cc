@@ -77,8 +77,8 @@ const Kind& limit_of(std::string_view lower) {
 
 bool says_login(std::string_view lower) {
   return begins(lower, "not logged in", "invalid api key", "please run /login",
-                "failed to authenticate", "oauth token", "authentication_error",
-                "your account does not have access to claude");
+                "failed to authenticate", "failed to refresh oauth token", "oauth token",
+                "authentication_error", "your account does not have access to claude");
 }
 
 bool says_no_connection(std::string_view lower) {

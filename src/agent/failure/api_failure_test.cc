@@ -36,6 +36,12 @@ TEST(ApiFailure, TellsTheRealSentencesApart) {
       {error("Failed to authenticate. API Error: 403 no", 403), Errc::unavailable,
        "agent_not_logged_in"},
       {error("OAuth token has expired"), Errc::unavailable, "agent_not_logged_in"},
+      {error(
+           "Failed to refresh OAuth token: another Claude Code process is refreshing it or exited "
+           "mid-refresh"),
+       Errc::unavailable, "agent_not_logged_in"},
+      {error("Failed to authenticate: OAuth session expired and could not be refreshed"),
+       Errc::unavailable, "agent_not_logged_in"},
       {error("API Error: Request rejected (429) · slow", 429), Errc::over_quota, "account_limit"},
       {unified, Errc::over_quota, "account_limit"},
       {error("Credit balance is too low", 400), Errc::over_quota, "account_limit"},

@@ -100,9 +100,7 @@ void look_at_login(AgentReport& report, const LoginSpec& login, const Environmen
     return;
   }
   if (login.file.empty()) return;
-  std::string dir = login.dir_variable.empty() ? "" : value_in(environment, login.dir_variable);
-  if (dir.empty()) dir = value_in(environment, "HOME") + "/" + login.dir;
-  report.login_place = dir + "/" + login.file;
+  report.login_place = login_dir_in(environment, login) + "/" + login.file;
   report.login = is_file(report.login_place) ? LoginState::file : LoginState::missing;
 }
 

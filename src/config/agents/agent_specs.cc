@@ -125,7 +125,8 @@ LoginSpec claude_login(const std::string& program) {
           .keys = {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
           .dir_variable = "CLAUDE_CONFIG_DIR",
           .dir = ".claude",
-          .file = ".credentials.json"};
+          .file = ".credentials.json",
+          .refresh_lock = ".oauth_refresh.lock"};
 }
 
 AgentSpec claude(const Config& config) {
@@ -178,6 +179,12 @@ const std::map<std::string, std::string> kClaudeSwitches = {
     {"DISABLE_AUTOUPDATER", "1"},
 };
 
+// The mail, drive and calendar that the owner has connected to Claude are not for apps. Claude
+// offers them to every process that has the login; no flag of acpx keeps them out.
+const std::map<std::string, std::string> kClaudeForced = {
+    {"ENABLE_CLAUDEAI_MCP_SERVERS", "false"},
+};
+
 bool names_claude(const std::string& word) {
   return word.substr(word.find_last_of('/') + 1).contains("claude");
 }
@@ -195,6 +202,7 @@ void make_claude(AgentSpec& spec, const Config& config) {
   spec.env.insert(spec.env.end(), kClaudeNames.begin(), kClaudeNames.end());
   spec.env.insert(spec.env.end(), kNetwork.begin(), kNetwork.end());
   spec.default_env = kClaudeSwitches;
+  spec.forced_env = kClaudeForced;
   spec.temp_dir_env = {"CLAUDE_CODE_TMPDIR"};
   spec.takes_claude_options = true;
   spec.takes_system_prompt = true;

@@ -116,6 +116,12 @@ TextArray arguments_of(const LaunchOptions& options, const ChildPlan& plan) {
     arguments.add("descriptors");
     arguments.add(std::to_string(*options.descriptors_soft));
   }
+  if (!plan.busy.path.empty()) {
+    arguments.add("busy");
+    arguments.add(plan.busy.path);
+    arguments.add("busy-ms");
+    arguments.add(std::to_string(plan.busy.wait_max.count()));
+  }
   arguments.add("--");
   arguments.add(plan.working_dir);
   for (const std::string& argument : plan.argv) arguments.add(argument);

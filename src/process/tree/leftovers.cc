@@ -120,6 +120,8 @@ void LeftTree::kill(bool with_root) const {
   if (with_root) root_.signal(SIGKILL);
 }
 
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
 std::vector<LeftTree> find_trees(const std::vector<Leftover>& leftovers) {
   std::vector<LeftTree> trees;
   const std::string boot_id = read_boot_id();
@@ -136,18 +138,25 @@ std::vector<LeftTree> find_trees(const std::vector<Leftover>& leftovers) {
 }  // namespace
 
 Task<LeftoversReport> end_leftovers(IoExecutor executor, std::vector<Leftover> leftovers,
-                                    std::chrono::milliseconds kill_grace) {
+                                    std::chrono::milliseconds kill_grace,
+                                    std::vector<std::string> busy) {
   const auto begin = steady_clock::now();
-  const auto end = begin + kLeftoversEndMax;
-  const auto kill_at = std::min<steady_clock::time_point>(begin + kill_grace + kLauncherLag,
-                                                          begin + kLeftoversEndMax / 2);
+  const auto busy_end = begin + kLeftoversBusyMax;
+  auto end = begin + kLeftoversEndMax;
+  auto kill_at = std::min<steady_clock::time_point>(begin + kill_grace + kLauncherLag,
+                                                    begin + kLeftoversEndMax / 2);
   auto trees = find_trees(leftovers);
   LeftoversReport report;
   Timer pause(executor);
   while (!trees.empty() && steady_clock::now() < end) {
     pause.expires_after(kLook);
     co_await pause.async_wait(kAwait);
-    const bool is_patient = steady_clock::now() < kill_at;
+    const auto now = steady_clock::now();
+    if (now >= kill_at && now < busy_end && std::ranges::any_of(busy, exists)) {
+      kill_at = std::min(now + kLauncherLag, busy_end);
+      end = std::max(end, kill_at + kLeftoversEndMax / 2);
+    }
+    const bool is_patient = now < kill_at;
     for (LeftTree& tree : trees) {
       const bool has_found = tree.look();
       if (!is_patient) tree.kill(!has_found);

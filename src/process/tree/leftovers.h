@@ -20,8 +20,10 @@
 
 namespace clawdforge {
 
-// For all of them together. A start never waits longer than this.
+// For all of them together. A start never waits longer than this, and what follows.
 inline constexpr std::chrono::seconds kLeftoversEndMax{10};
+// For one that renews a login.
+inline constexpr std::chrono::seconds kLeftoversBusyMax{15};
 // Processes of one leftover tree that are followed at the same time.
 inline constexpr std::size_t kLeftoverProcessesMax = 1'000;
 
@@ -36,7 +38,10 @@ struct LeftoversReport {
 };
 
 // TERM, the grace, KILL, until nothing is left or the time is up. Io thread.
+// While one of the `busy` paths exists, the KILL waits for up to kLeftoversBusyMax more: their
+// launchers see to that, too.
 Task<LeftoversReport> end_leftovers(IoExecutor executor, std::vector<Leftover> leftovers,
-                                    std::chrono::milliseconds kill_grace);
+                                    std::chrono::milliseconds kill_grace,
+                                    std::vector<std::string> busy = {});
 
 }  // namespace clawdforge

@@ -4,7 +4,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
@@ -36,6 +38,13 @@ constexpr std::chrono::milliseconds kOrphansLook(10);
 
 // How long a launcher may take that has nothing to do.
 constexpr std::chrono::milliseconds kTrialMax(10'000);
+
+// Between two looks whether a tree is still busy.
+constexpr std::chrono::milliseconds kBusyLook(100);
+
+bool is_there(const BusyPath& busy) {
+  return !busy.path.empty() && ::access(busy.path.c_str(), F_OK) == 0;
+}
 
 bool becomes_readable(const Descriptor& descriptor) {
   pollfd awaited = {descriptor.number(), POLLIN, 0};
@@ -187,6 +196,7 @@ Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
     return no_resources("epoll refuses a descriptor");
   }
   parts->begun_at = begun_at;
+  parts->busy = plan.busy;
   trees_.insert(parts);
   group_.spawn(watch(parts));
   group_.spawn(drain(parts));
@@ -224,6 +234,12 @@ Task<void> Spawner::Works::insist(std::shared_ptr<Parts> parts) {
   const auto end = Timer::clock_type::now() + launch_options_.kill_grace + kLauncherEndMax;
   while (!parts->is_gone && Timer::clock_type::now() < end) {
     co_await parts->changed.wait_until(end);
+  }
+  // Looked at only for a tree that is late; most end long before.
+  const auto busy_end = end + parts->busy.wait_max;
+  while (!parts->is_gone && Timer::clock_type::now() < busy_end && is_there(parts->busy)) {
+    co_await parts->changed.wait_until(
+        std::min<Timer::time_point>(busy_end, Timer::clock_type::now() + kBusyLook));
   }
   if (parts->is_gone || parts->is_reaped) co_return;
   log_.warn("a launcher does not end its tree and is killed", {{"pid", parts->pid}});

@@ -33,10 +33,21 @@ struct HiddenDir {
   std::vector<std::string> kept;  // directories below it that all trees see
 };
 
+// For the KILL of a tree that is busy, beside its grace.
+inline constexpr std::chrono::seconds kBusyKillMax{15};
+
+// While `path` exists, a tree that was asked to end is saving something that a KILL would destroy,
+// such as a login that its maker has just renewed.
+struct BusyPath {
+  std::string path;  // absolute; empty: none
+  std::chrono::milliseconds wait_max = kBusyKillMax;
+};
+
 struct ChildPlan {
   std::vector<std::string> argv;  // argv[0] is looked up in the PATH of `environment`
   std::map<std::string, std::string> environment;  // all of it: nothing of ours is added
   std::string working_dir;
+  BusyPath busy = {};
   std::string own_dir = {};  // below the hidden directory, and seen by this tree; empty: none
 };
 

@@ -1,5 +1,10 @@
 // Nothing of a tree of processes is left, however it is ended and whatever it does to stay.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 
 #include "process/tree/process_fixture.h"
 
@@ -62,6 +67,42 @@ TEST_P(TreeEndTest, LeavesNothingWhenTheProgramEndsByItself) {
     run_to_end(io, wait_until_gone(child.get()));
     EXPECT_TRUE(processes_with(mark).empty());
   }
+}
+
+// A process that renews a login must not be killed before it has saved it. It ignores TERM, as one
+// that is not ready for it does; without a grace, only the mark keeps the KILL away.
+TEST_P(TreeEndTest, WaitsWhileTheTreeIsBusy) {
+  make_spawner(milliseconds(0));
+  const std::string lock = testing::TempDir() + "busy-" + mark;
+  ASSERT_EQ(::mkdir(lock.c_str(), 0700), 0);
+  ChildPlan plan = script(
+      "trap '' TERM; echo ready; until test -e $1.go; do sleep 0.01; done; "
+      "echo saved > $1.saved; rmdir $1; while :; do sleep 1; done");
+  plan.argv.push_back(lock);
+  plan.busy = {.path = lock, .wait_max = seconds(60)};
+  const auto child = start(plan);
+  ASSERT_EQ(run_to_end(io, read_once(child.get())), "ready\n");
+  child->let_go();
+  std::ofstream(lock + ".go").put('x');
+  run_to_end(io, wait_until_gone(child.get()));
+  EXPECT_TRUE(std::ifstream(lock + ".saved").good());
+  EXPECT_TRUE(processes_with(mark).empty());
+  std::remove((lock + ".go").c_str());
+  std::remove((lock + ".saved").c_str());
+}
+
+TEST_P(TreeEndTest, DoesNotWaitForEverForWhatIsBusy) {
+  make_spawner(milliseconds(0));
+  const std::string lock = testing::TempDir() + "busy-" + mark;
+  ASSERT_EQ(::mkdir(lock.c_str(), 0700), 0);
+  ChildPlan plan = script("trap '' TERM; echo ready; while :; do sleep 1; done");
+  plan.busy = {.path = lock, .wait_max = milliseconds(50)};
+  const auto child = start(plan);
+  ASSERT_EQ(run_to_end(io, read_once(child.get())), "ready\n");
+  child->let_go();
+  run_to_end(io, wait_until_gone(child.get()));
+  EXPECT_TRUE(processes_with(mark).empty());
+  ::rmdir(lock.c_str());
 }
 
 struct Owned {
