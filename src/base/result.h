@@ -38,22 +38,23 @@ struct FieldError {
 
 // What a decision after the failure goes by. The code is for callers and never decides.
 enum class Cause {
-  other,          // no decision depends on it
-  login,          // the agent has no login
-  account_limit,  // the login's account has used up its allowance
-  model_limit,    // the account has used up its allowance for this model
-  rate_limit,     // the API asks to slow down; the allowance is not used up
-  agent_missing,  // the agent's program is not there
-  agent_exited,   // the agent's process ended too early
-  agent_said_so,  // the agent itself answered that it failed: it and its login work
-  cancelled,      // by the caller
-  interrupted,    // by the end of the gateway
-  deadline,       // the time that the caller gave is over
-  maybe_kept,     // a write that may have been kept
-  not_begun,      // refused before anything was done
-  ledger_away,    // the ledger cannot be written or read now
-  app_busy,       // the app has as much under way as it may have; ends when some of it ends
-  app_limit,      // the app's own rate or budget is used up; ends by itself
+  other,              // no decision depends on it
+  login,              // the agent has no login
+  account_limit,      // the login's account has used up its allowance
+  model_limit,        // the account has used up its allowance for this model
+  rate_limit,         // the API asks to slow down; the allowance is not used up
+  agent_missing,      // the agent's program is not there
+  agent_exited,       // the agent's process ended too early
+  conversation_gone,  // the agent does not have the conversation that it was to load
+  agent_said_so,      // the agent itself answered that it failed: it and its login work
+  cancelled,          // by the caller
+  interrupted,        // by the end of the gateway
+  deadline,           // the time that the caller gave is over
+  maybe_kept,         // a write that may have been kept
+  not_begun,          // refused before anything was done
+  ledger_away,        // the ledger cannot be written or read now
+  app_busy,           // the app has as much under way as it may have; ends when some of it ends
+  app_limit,          // the app's own rate or budget is used up; ends by itself
 };
 
 // Why something did not go well: for a request, a run, a turn or an agent alike.

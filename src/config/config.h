@@ -27,7 +27,7 @@ namespace clawdforge {
 
 // [agents.NAME] in the file.
 struct AgentTable {
-  AgentProtocol protocol = AgentProtocol::acp;
+  std::optional<AgentProtocol> protocol;       // none: that of the built-in agent, else acp
   std::vector<std::string> command;            // empty: that of the built-in agent
   std::vector<std::string> env;                // names passed on from our environment
   std::map<std::string, std::string> set_env;  // fixed values

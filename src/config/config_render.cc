@@ -74,10 +74,11 @@ class TableLines {
 };
 
 void add_agent(TableLines& lines, const AgentTable& agent) {
-  if (!agent.command.empty()) {
-    lines.add("protocol", toml_string(choice_name(agent.protocol, kAgentProtocols)));
-    lines.add("command", toml_array(agent.command));
+  if (agent.protocol || !agent.command.empty()) {
+    lines.add("protocol", toml_string(choice_name(agent.protocol.value_or(AgentProtocol::acp),
+                                                  kAgentProtocols)));
   }
+  if (!agent.command.empty()) lines.add("command", toml_array(agent.command));
   if (!agent.env.empty()) lines.add("env", toml_array(agent.env));
   if (!agent.set_env.empty()) lines.add("set_env", toml_variables(agent.set_env));
   if (agent.permission_mode) {

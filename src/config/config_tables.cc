@@ -194,8 +194,9 @@ class AgentReader {
         each_key(table, name_, file_, kKnown,
                  [this](std::string_view key, const toml::node& node) { return take(key, node); });
     if (!taken) return std::unexpected(taken.error());
-    // A built-in agent has one; which protocol that speaks is not for the file to say.
-    if (agent_.command.empty() && (!is_built_in_agent(name_) || table.contains("protocol"))) {
+    // A built-in agent has one. Only Claude's can be spoken to in several ways.
+    const bool has_choice = name_ == "agents.claude" || !table.contains("protocol");
+    if (agent_.command.empty() && (!is_built_in_agent(name_) || !has_choice)) {
       return refuse_config(fmt::format("{} has no command: it needs one like [\"my-agent\"].",
                                        in_file(name_, file_, table.source())));
     }

@@ -423,7 +423,7 @@ TEST(ConfigAgents, AreRead) {
   EXPECT_EQ(claude.set_env.at("MY_API_KEY"), "hunter2");
   EXPECT_EQ(claude.permission_mode, PermissionMode::deny_all);
   const AgentTable& other = config.agents.at("My-Agent_2");
-  EXPECT_EQ(other.protocol, AgentProtocol::acp);
+  EXPECT_EQ(other.protocol, std::nullopt);
   EXPECT_EQ(other.permission_mode, std::nullopt);
 }
 
@@ -480,8 +480,9 @@ TEST(ConfigAgents, AreRefusedWithKeyAndLine) {
   EXPECT_EQ(agent("comand = 1"),
             "\"agents.x.comand\" in the file, line 3, is not a known key; did you mean "
             "agents.x.command?");
-  EXPECT_EQ(agent("protocol = \"mcp\""),
-            "agents.x.protocol in the file, line 3, is wrong: it must be one of acp, acpx.");
+  EXPECT_EQ(
+      agent("protocol = \"mcp\""),
+      "agents.x.protocol in the file, line 3, is wrong: it must be one of acp, acpx, claude.");
   EXPECT_THAT(agent("protocol = 1"), HasSubstr("it must be a string."));
   EXPECT_THAT(agent("permission_mode = \"no\""), HasSubstr("one of deny_all"));
   for (const char* env : {"env = \"A\"", "env = [\"\"]", "env = [\"A=B\"]", "env = [\"1A\"]",
@@ -498,7 +499,7 @@ TEST(ConfigAgents, AreRefusedWithKeyAndLine) {
         "[agents.x]\ncommand = [1]", "[agents.x]\ncommand = [\"a\\u0000\"]", "[agents.x]\n"}) {
     EXPECT_THAT(refusal(nothing(), toml), HasSubstr("agents.x")) << toml;
   }
-  EXPECT_THAT(refusal(nothing(), "[agents.claude]\nprotocol = \"acpx\""), HasSubstr("no command"));
+  EXPECT_THAT(refusal(nothing(), "[agents.codex]\nprotocol = \"acpx\""), HasSubstr("no command"));
   EXPECT_EQ(loaded(nothing(), "[agents.claude]\nenv = [\"A\"]").agents.at("claude").command.size(),
             0U);
   EXPECT_THAT(refusal(nothing(), "[agents.\"a b\"]\ncommand = [\"x\"]"),

@@ -56,8 +56,8 @@ inline constexpr Choice<PermissionMode> kPermissionModes[] = {
     {"approve_reads", PermissionMode::approve_reads},
     {"ask", PermissionMode::ask},
     {"approve_all", PermissionMode::approve_all}};
-inline constexpr Choice<AgentProtocol> kAgentProtocols[] = {{"acp", AgentProtocol::acp},
-                                                            {"acpx", AgentProtocol::acpx}};
+inline constexpr Choice<AgentProtocol> kAgentProtocols[] = {
+    {"acp", AgentProtocol::acp}, {"acpx", AgentProtocol::acpx}, {"claude", AgentProtocol::claude}};
 inline constexpr Choice<EventFormat> kEventFormats[] = {{"acp", EventFormat::acp},
                                                         {"simple", EventFormat::simple}};
 inline constexpr Choice<PidNamespace> kPidNamespaces[] = {

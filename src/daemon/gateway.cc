@@ -85,7 +85,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
       uploads_(deps_.ledger.uploads, upload_files_, deps_.clock, deps_.ids, instance_id_,
                deps_.config.upload_bytes_max_per_app),
       webhooks_(webhooks_dependencies(), webhook_options(deps_.config)),
-      catalog_(specs()),
+      catalog_(specs(), [this](const AgentSpec& spec) { return is_too_old(spec); }),
       starter_(
           {catalog_, deps_.spawner, deps_.clock, deps_.metrics, deps_.log, &compute_, &memory_},
           starter_options()),
@@ -288,6 +288,11 @@ std::vector<AgentSpec> Gateway::specs() const {
   return agent_specs(
       deps_.config, [this](const std::string& name) { return find_on_path(name); },
       deps_.own_program);
+}
+
+// Only Claude's own command line has another way beside it.
+bool Gateway::is_too_old(const AgentSpec& spec) const {
+  return is_older(claude_.finding().version, spec.version_min);
 }
 
 ProcessStarter::Options Gateway::starter_options() const {

@@ -113,6 +113,7 @@ class Gateway {
   SessionDefaults session_defaults() const;
   JobCalls job_calls();
   std::vector<AgentSpec> specs() const;
+  bool is_too_old(const AgentSpec& spec) const;
   ProcessStarter::Options starter_options() const;
   std::optional<std::string> find_on_path(const std::string& program) const;
   Sessions::Options sessions_options() const;

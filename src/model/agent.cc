@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kModeNames = {"deny_all", "approve_reads", "ask",
                                                         "approve_all"};
+constexpr std::array<std::string_view, 3> kProtocolNames = {"acp", "acpx", "claude"};
 
 }  // namespace
 
@@ -20,9 +21,7 @@ std::optional<PermissionMode> permission_mode_from(std::string_view name) {
 
 bool exceeds(PermissionMode mode, PermissionMode limit) { return mode > limit; }
 
-std::string_view name_of(AgentProtocol protocol) {
-  return protocol == AgentProtocol::acp ? "acp" : "acpx";
-}
+std::string_view name_of(AgentProtocol protocol) { return name_among(kProtocolNames, protocol); }
 
 std::string_view name_of(LoginState state) {
   switch (state) {

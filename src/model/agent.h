@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,9 @@ namespace clawdforge {
 // From the strictest to the one that allows most: see exceeds().
 enum class PermissionMode { deny_all, approve_reads, ask, approve_all };
 // How a conversation is held with it.
-enum class AgentProtocol { acp, acpx };
+// acp: the Agent Client Protocol; acpx: that, through the command line acpx; claude: stream-json of
+// Claude's command line.
+enum class AgentProtocol { acp, acpx, claude };
 // How a single prompt is put to it. claude_print: `claude -p`, one result as JSON.
 enum class OneShotProtocol { none, claude_print };
 
@@ -87,6 +90,10 @@ struct AgentSpec {
   LoginSpec login;
   ProgramFacts facts;           // of the program of `command`, or of acpx where that drives it
   ProgramFacts one_shot_facts;  // of that of `one_shot_command`
+  // Another way to speak with it, where its program is older than `version_min`; null: there is
+  // none.
+  std::shared_ptr<const AgentSpec> fallback;
+  std::string version_min;
 };
 
 // One line of GET /agents.

@@ -29,6 +29,7 @@ Verdict verdict_of(AgentBreaker::Scope scope, Cause cause) {
     case Cause::other:
     case Cause::agent_missing:
     case Cause::agent_exited:
+    case Cause::conversation_gone:
     case Cause::cancelled:
     case Cause::interrupted:
     case Cause::deadline:

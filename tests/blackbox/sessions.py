@@ -1,6 +1,7 @@
 """Sessions with a stand-in agent: makes them, holds their turns, and sees what is left of them.
 
-The stand-in is spoken to directly (kind "acp") or through a stand-in for acpx (kind "acpx"). A
+The stand-in is spoken to directly (kind "acp"), through a stand-in for acpx (kind "acpx"), or as
+Claude's command line is (kind "claude"). A
 file whose tests hold for both says KINDS = BOTH_KINDS; a test in it that holds for the first alone
 has the mark only_acp."""
 import contextlib
@@ -18,6 +19,7 @@ from gateway import REPO, SECONDS_MAX, Gateway, wait_until
 from wire import Wire, bearer, with_body
 
 FAKE_ACP = REPO / "tests" / "agents" / "fake_acp"
+FAKE_CLAUDE_STREAM = REPO / "tests" / "agents" / "fake_claude_stream"
 FAKE_ACPX = REPO / "tests" / "agents" / "fake_acpx"
 FAKE_ACP_VERSION = "1.2.3"
 BOTH_KINDS = ("acp", "acpx")
@@ -42,6 +44,11 @@ HELD_MODES = {"acp": ["deny_all", "approve_reads", "ask", "approve_all"],
               "acpx": ["deny_all", "approve_reads", "approve_all"]}
 
 
+def modes_line(kind):
+    """Claude's own switches hold it."""
+    return "" if kind == "claude" else held(kind)
+
+
 def held(kind="acp"):
     """The line of a table that says so."""
     return f"permission_modes = {json.dumps(HELD_MODES[kind])}\n"
@@ -50,10 +57,13 @@ def held(kind="acp"):
 def agent_table(name, flags, kind="acp", **keys):
     """One [agents.NAME]; a JSON text or list of texts is TOML as well."""
     command = [str(FAKE_ACP), *map(str, flags)]
-    lines = [f"[agents.{name}]", held(kind)]
+    lines = [f"[agents.{name}]", modes_line(kind)]
     if kind == "acpx":
         command = ["--agent", shlex.join(command)]
         lines.append('protocol = "acpx"')
+    if kind == "claude":
+        command[0] = str(FAKE_CLAUDE_STREAM)
+        lines.append('protocol = "claude"')
     lines.append(f"command = {json.dumps(command)}")
     return "\n".join(lines + [f"{key} = {value}" for key, value in keys.items()]) + "\n"
 
@@ -190,7 +200,8 @@ def command_line(pid):
 
 def is_agent(pid):
     """Not a child of it, nor what drives it."""
-    return str(FAKE_ACP).encode() in command_line(pid).split(b"\0")[:3]
+    words = command_line(pid).split(b"\0")[:3]
+    return any(str(program).encode() in words for program in (FAKE_ACP, FAKE_CLAUDE_STREAM))
 
 
 class HeldTurn:

@@ -31,7 +31,7 @@ def agents_of(client, more=frozenset()):
     for agent in body["agents"]:
         assert set(agent) == PUBLIC | more
         assert agent["login"] in ("not_needed", "key", "file", "missing", "unknown")
-        assert agent["protocol"] in ("acp", "acpx")
+        assert agent["protocol"] in ("acp", "acpx", "claude")
         assert isinstance(agent["present"], bool) and isinstance(agent["version"], str)
     names = [agent["name"] for agent in body["agents"]]
     assert len(set(names)) == len(names)
@@ -46,13 +46,14 @@ def test_the_known_ones_come_configured_and_the_demo_is_always_there(new_gateway
     assert found["demo"]["present"] is True and found["demo"]["protocol"] == "acp"
     assert found["demo"]["version"], "it is built in"
     assert found["demo"]["login"] == "not_needed"
-    assert found["claude"] == {"name": "claude", "protocol": "acp", "present": False,
+    assert found["claude"] == {"name": "claude", "protocol": "claude", "present": False,
                                "version": "", "login": "missing"}
     told = agents_of(gateway.admin, FOR_ADMIN)
     assert {name: {key: agent[key] for key in PUBLIC} for name, agent in told.items()} == found
-    runs, sessions = told["claude"]["programs"]
-    assert (runs["use"], runs["path"], runs["trial"]) == ("runs", None, "unknown")
-    assert sessions["package"] == "@agentclientprotocol/claude-agent-acp"
+    program, = told["claude"]["programs"]
+    assert (program["use"], program["path"], program["trial"]) == (
+        "runs and sessions", None, "unknown")
+    assert program["package"] == "@anthropic-ai/claude-code"
 
 
 def test_the_admin_sees_where_an_agent_is_and_how_to_log_in(new_gateway, tmp_path):
@@ -87,7 +88,7 @@ def test_the_start_says_what_is_there_in_the_log(new_gateway, tmp_path):
     def lines():
         return {line["agent"]: line for line in gateway.log_lines() if line["message"] == "agent"}
     claude = wait_until(lambda: lines().get("claude"), "a line for Claude")
-    assert claude["login"] == "key" and claude["use"] in ("runs", "sessions")
+    assert claude["login"] == "key" and claude["use"] == "runs and sessions"
     wait_until(lambda: any(line["message"] == "agents that are not installed"
                            and "gemini" in line["agents"] for line in gateway.log_lines()),
                "those that are not there")
@@ -150,9 +151,9 @@ def test_an_absent_agent_is_503_and_leaves_nothing(new_gateway, tmp_path, comman
 
 
 def test_a_known_agent_that_is_absent_says_what_to_install(new_gateway):
-    body = assert_error(Talker(new_gateway(env=fake_env())).create("claude"), 503,
-                        "agent_not_found")
-    assert "npm install" in body["detail"] and "claude-agent-acp" in body["detail"]
+    gateway = new_gateway(env=fake_env(claude_bin="/nowhere/claude"))
+    body = assert_error(Talker(gateway).create("claude"), 503, "agent_not_found")
+    assert "npm install" in body["detail"] and "claude-code" in body["detail"]
 
 
 def test_a_program_that_goes_away_and_comes_back(new_gateway, tmp_path):

@@ -41,11 +41,11 @@ def test_a_session_is_created_with_exactly_these_fields(app, forge):
 
 
 def test_an_empty_body_asks_for_claude(new_gateway, tmp_path):
-    app = Talker(new_gateway(env=fake_env()))
+    app = Talker(new_gateway(env=fake_env(claude_bin="/nowhere/claude")))
     for content in (b"", b"{}"):
         answer = app.client().post("/sessions", content=content)
         body = assert_error(answer, 503, "agent_not_found")
-        assert "claude-agent-acp" in body["detail"], "it says what to install"
+        assert "@anthropic-ai/claude-code" in body["detail"], "it says what to install"
     assert app.ids(include_closed=True) == []
 
 

@@ -245,12 +245,18 @@ def house(new_house):
     return new_house()
 
 
-@pytest.fixture
-def new_parlour(new_house, adapter):
-    """Makes houses in which sessions are held with the real adapter, found in PATH."""
+@pytest.fixture(params=["claude", "acp"])
+def new_parlour(request, new_house, adapter, tmp_path):
+    """Makes houses in which sessions are held with the real command line, spoken to by the gateway
+    itself, or with the real adapter, found in PATH."""
     def make(**env):
+        file = tmp_path / "parlour.toml"
+        file.write_text(f'[agents.claude]\nprotocol = "{request.param}"\n')
         path = f"{adapter.parent}:/usr/bin:/bin"
-        return new_house(may_hold_agents=True, **{"PATH": path, **env})
+        house = new_house(may_hold_agents=True, **{"PATH": path, "CLAWDFORGE_CONFIG": str(file),
+                                                   **env})
+        house.protocol = request.param
+        return house
 
     return make
 

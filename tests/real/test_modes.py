@@ -49,11 +49,15 @@ class Program:
     asks_to_read: bool = True
 
 
+def claude_program(package, version):
+    return Program(package, version, lambda command: tool("Bash", command=command, description="x"),
+                   lambda path: tool("Write", file_path=path, content="x"),
+                   lambda path: tool("Read", file_path=path))
+
+
 PROGRAMS = {
-    "claude": Program("@agentclientprotocol/claude-agent-acp", "0.99.1",
-                      lambda command: tool("Bash", command=command, description="x"),
-                      lambda path: tool("Write", file_path=path, content="x"),
-                      lambda path: tool("Read", file_path=path)),
+    "claude": claude_program("@anthropic-ai/claude-code", "2.1.325"),
+    "claude-acp": claude_program("@agentclientprotocol/claude-agent-acp", "0.99.1"),
     # It reads by commands in its sandbox, in which they can change nothing.
     "codex": Program("@agentclientprotocol/codex-acp", "2.6.0", codex_command, codex_patch,
                      lambda path: codex_command(f"cat {path}"), asks_to_read=False),
@@ -92,6 +96,8 @@ def table(name, **values):
 
 def configuration(agent, tmp_path, api):
     """The owner's table: where the model's API is, and with which key."""
+    if agent == "claude-acp":
+        return '[agents.claude]\nprotocol = "acp"\n'
     if agent == "codex":
         home = tmp_path / "codex"
         home.mkdir()
@@ -117,7 +123,7 @@ class Trial:
     def __init__(self, house, agent, mode, api, tmp_path):
         self.api = api
         self.program = PROGRAMS[agent]
-        self.talk = house.talk(agent=agent, permission_mode=mode)
+        self.talk = house.talk(agent=agent.removesuffix("-acp"), permission_mode=mode)
         self.client = house.client
         self.work = house.gateway.data_dir / "sessions" / self.talk.id / "work"
         self.outside = tmp_path / "outside"

@@ -1,4 +1,4 @@
-"""Conversations with the real adapter and the real command line behind it."""
+"""Conversations with the real command line, with the real adapter in front of it and without."""
 import concurrent.futures
 import json
 import os
@@ -15,18 +15,29 @@ from model_api import scripted, system_text, tool, tool_results, user_texts
 FAILURE_KEYS = {"ok", "error", "stderr", "duration_ms", "stop_reason", "code", "detail",
                 "request_id", "session_id", "turn_index", "events"}
 RECALL = {"recall": True}
+only_adapter = pytest.mark.parametrize("new_parlour", ["acp"], indirect=True)
 
 
 def adapters(house):
-    """The processes of the adapter, not of what watches over them: one for each live session."""
+    """The processes of agents, not of what watches over them: one for each live session."""
+    if house.protocol == "claude":
+        return command_lines(house)
     return {pid for pid, command in house.processes().items()
             if command.startswith("node ") and "claude-agent-acp" in command}
 
 
 def command_lines(house):
-    """The processes of the command line: one below each adapter."""
+    """The processes of the command line, not of what watches over them: one below each adapter, if
+    there is one."""
     return {pid for pid, command in house.processes().items()
-            if "--permission-prompt-tool" in command}
+            if "--permission-prompt-tool" in command and is_claude(pid)}
+
+
+def is_claude(pid):
+    try:
+        return "claude" in os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return False  # it has ended
 
 
 def updates(body, kind):
@@ -295,6 +306,7 @@ def test_the_model_is_chosen(parlour):
     assert "sonnet" in second["model"]
 
 
+@only_adapter
 def test_an_unknown_model_is_refused(parlour):
     answer = parlour.client.post("/sessions", json={"model": "nonsense-9"})
     assert answer.status_code == 422, answer.text
@@ -503,6 +515,7 @@ def test_not_logged_in(new_parlour):
     assert house.api.calls() == 0
 
 
+@only_adapter
 def test_the_list_of_agents_has_the_adapter(parlour):
     parlour.talk()
     agents = {agent["name"]: agent for agent in parlour.client.get("/agents").json()["agents"]}

@@ -112,14 +112,9 @@ std::string complaint_of(const json::object& object, const CliResult& result) {
   return result.subtype.empty() ? "The agent reported an error." : result.subtype;
 }
 
-std::optional<CliResult> result_in(const json::value& value) {
-  if (value.is_array()) {
-    const json::array& list = value.get_array();
-    if (list.empty() || !list.back().is_object()) return std::nullopt;
-    return result_in(list.back());
-  }
-  if (!value.is_object()) return std::nullopt;
-  const json::object& object = value.get_object();
+}  // namespace
+
+std::optional<CliResult> cli_result_in(const json::object& object) {
   if (text_of(object, "type") != "result") return std::nullopt;
 
   CliResult result;
@@ -146,6 +141,19 @@ std::optional<CliResult> result_in(const json::value& value) {
   if (!answer) return std::nullopt;
   result.text = std::move(*answer);
   return result;
+}
+
+namespace {
+
+// The object, or the last of a list of messages.
+std::optional<CliResult> result_in(const json::value& value) {
+  if (value.is_array()) {
+    const json::array& list = value.get_array();
+    if (list.empty() || !list.back().is_object()) return std::nullopt;
+    return cli_result_in(list.back().get_object());
+  }
+  if (!value.is_object()) return std::nullopt;
+  return cli_result_in(value.get_object());
 }
 
 }  // namespace

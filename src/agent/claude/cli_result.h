@@ -2,6 +2,7 @@
 // usually one line. Pure: it is fed with pieces of output as they come.
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -39,6 +40,9 @@ struct CliResult {
   FailureReport report() const;
   bool operator==(const CliResult&) const = default;
 };
+
+// None: the object is not a result.
+std::optional<CliResult> cli_result_in(const boost::json::object& object);
 
 class ResultReader {
  public:

@@ -5,11 +5,15 @@
 
 namespace clawdforge {
 
-AgentCatalog::AgentCatalog(std::vector<AgentSpec> specs) : specs_(std::move(specs)) {}
+AgentCatalog::AgentCatalog(std::vector<AgentSpec> specs,
+                           std::function<bool(const AgentSpec&)> is_too_old)
+    : specs_(std::move(specs)), is_too_old_(std::move(is_too_old)) {}
 
 const AgentSpec* AgentCatalog::find(std::string_view name) const {
   const auto found = std::ranges::find(specs_, name, &AgentSpec::name);
-  return found == specs_.end() ? nullptr : &*found;
+  if (found == specs_.end()) return nullptr;
+  const bool falls_back = found->fallback && is_too_old_ && is_too_old_(*found);
+  return falls_back ? found->fallback.get() : &*found;
 }
 
 std::vector<std::string> AgentCatalog::names() const {

@@ -1,7 +1,8 @@
-// AgentCatalog is the list of the agents that there are. Made at start, by the daemon; it
-// never changes, and outlives all that is started by it.
+// AgentCatalog is the list of the agents that there are. Made at start, by the daemon; the list
+// never changes, and outlives all that is started by it. Io thread only.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,15 +13,19 @@ namespace clawdforge {
 
 class AgentCatalog {
  public:
-  explicit AgentCatalog(std::vector<AgentSpec> specs);
+  // `is_too_old`: whether the program of this spec, which has a fallback, is known to be older than
+  // it must be. It is asked each time, because programs are replaced while we run.
+  explicit AgentCatalog(std::vector<AgentSpec> specs,
+                        std::function<bool(const AgentSpec&)> is_too_old = {});
 
-  // Null: there is none of this name.
+  // Null: there is none of this name. The fallback of one whose program is too old.
   const AgentSpec* find(std::string_view name) const;
   std::vector<std::string> names() const;
   const std::vector<AgentSpec>& specs() const { return specs_; }
 
  private:
   const std::vector<AgentSpec> specs_;
+  const std::function<bool(const AgentSpec&)> is_too_old_;
 };
 
 }  // namespace clawdforge

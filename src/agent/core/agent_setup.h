@@ -42,6 +42,9 @@ struct AgentSetup {
   std::string boot_id;
   AgentGauges gauges;
   AppName app;                       // whose work it is
+  std::string working_dir;           // where it was started
+  std::string conversation_id;       // as in StartOrder
+  bool loads_conversation = false;   // likewise
   Log* log = nullptr;                // where an early end is reported; may be null
   ComputeWorker* compute = nullptr;  // reads large messages; null: read where they come
   ByteBudget* memory = nullptr;      // what counts large messages; null: without a limit

@@ -24,6 +24,10 @@ struct StartOrder {
   PermissionMode permission_mode = PermissionMode::deny_all;
   // Those that it will be told by us; masked in what is shown of its words.
   std::vector<std::string> secrets = {};
+  // For an agent that is told at its start which conversation it is for: the agent's own id of it,
+  // and whether it is there already. A new one has a UUID of ours.
+  std::string conversation_id = {};
+  bool loads_conversation = false;
 };
 
 class AgentStarter {

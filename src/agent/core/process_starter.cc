@@ -43,7 +43,9 @@ bool ProcessStarter::is_present(const AgentSpec& spec) const {
 
 std::vector<AgentListing> ProcessStarter::list() const {
   std::vector<AgentListing> listings;
-  for (const AgentSpec& spec : deps_.catalog.specs()) {
+  for (const AgentSpec& known : deps_.catalog.specs()) {
+    const AgentSpec* const found = deps_.catalog.find(known.name);
+    const AgentSpec& spec = found == nullptr ? known : *found;
     AgentListing listing{.name = spec.name,
                          .protocol = spec.protocol,
                          .is_present = is_present(spec),
@@ -101,6 +103,9 @@ AgentSetup ProcessStarter::setup_for(StartOrder order, const ChildPlan& plan) {
           .boot_id = boot_id_,
           .gauges = gauges_,
           .app = std::move(order.app),
+          .working_dir = std::move(order.working_dir),
+          .conversation_id = std::move(order.conversation_id),
+          .loads_conversation = order.loads_conversation,
           .log = &deps_.log,
           .compute = deps_.compute,
           .memory = deps_.memory};
@@ -110,8 +115,14 @@ Result<std::unique_ptr<SessionAgent>> ProcessStarter::start_session(StartOrder o
   if (!is_present(order.spec)) return std::unexpected(not_found(order.spec));
   const SessionProtocol& protocol = protocol_of(order.spec);
   const auto switches = order.spec.modes.find(order.permission_mode);
+  std::vector<std::string> argv = protocol.host.empty() ? order.spec.command : protocol.host;
+  if (protocol.arguments) {
+    auto arguments = protocol.arguments(order);
+    argv.insert(argv.end(), std::make_move_iterator(arguments.begin()),
+                std::make_move_iterator(arguments.end()));
+  }
   const ChildPlan plan =
-      plan_for(order, protocol.host.empty() ? order.spec.command : protocol.host,
+      plan_for(order, std::move(argv),
                switches == order.spec.modes.end() ? ModeSwitches{} : switches->second);
   auto child = spawn(order, plan);
   if (!child) return std::unexpected(std::move(child.error()));

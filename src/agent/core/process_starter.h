@@ -25,6 +25,8 @@ struct ChildPlan;
 // How the agents of sessions of one protocol are made.
 struct SessionProtocol {
   std::function<std::unique_ptr<SessionAgent>(std::unique_ptr<Child>, AgentSetup)> make;
+  // What follows the agent's command; null: nothing does.
+  std::function<std::vector<std::string>(const StartOrder&)> arguments;
   // For a protocol that is spoken through a driver: the process that is started in place of the
   // agent's own command, and the program that must be there. Empty: the agent's own.
   std::vector<std::string> host;

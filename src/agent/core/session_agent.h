@@ -82,7 +82,8 @@ class SessionAgent {
   virtual ProcessMark mark() const = 0;
 
   // Opens the conversation, each step within its deadline. Once. After a failure the
-  // agent is of no use: finish() it. If a conversation cannot be loaded, a new one is begun.
+  // agent is of no use: finish() it. If a conversation cannot be loaded, a new one is begun;
+  // or it fails with Cause::conversation_gone, and its owner starts another agent for a new one.
   virtual Task<Opening> open(Conversation conversation) = 0;
 
   // One turn at a time; its end comes out of next(). Returns at once.

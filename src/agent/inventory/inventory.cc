@@ -162,6 +162,12 @@ VersionTrial trial_of(std::string_view version, const ProgramFacts& facts) {
   return *found > *newest ? VersionTrial::newer : VersionTrial::tested;
 }
 
+bool is_older(std::string_view version, std::string_view oldest) {
+  const auto found = numbers_of(version);
+  const auto least = numbers_of(oldest);
+  return found && least && *found < *least;
+}
+
 void note_version(ProgramReport& program, std::string version) {
   if (version.empty()) return;
   program.version = std::move(version);

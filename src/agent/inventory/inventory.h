@@ -30,6 +30,9 @@ std::vector<AgentReport> take_inventory(const InventorySources& sources);
 // How a version stands to the tested ones. It may have words around it: "2.1.325 (Claude Code)".
 VersionTrial trial_of(std::string_view version, const ProgramFacts& facts);
 
+// Whether a version, with words around it or not, is known to be older than `oldest`.
+bool is_older(std::string_view version, std::string_view oldest);
+
 // Fills in a version that another way has found.
 void note_version(ProgramReport& program, std::string version);
 

@@ -17,6 +17,14 @@ using enum PermissionMode;
 
 // Of an agent that asks us before it uses any tool.
 const Modes kAsksAlways = {{deny_all, {}}, {approve_reads, {}}, {ask, {}}, {approve_all, {}}};
+// Claude does not ask before it only reads: where all is denied or asked, it has to.
+const ModeSwitches kClaudeAsks = {
+    .env = {},
+    .arguments = {"--settings", R"({"permissions":{"ask":["Bash","Read","Edit","Write"]}})"},
+    .agent_mode = {},
+    .files = {}};
+const Modes kClaudeModes = {
+    {deny_all, kClaudeAsks}, {approve_reads, {}}, {ask, kClaudeAsks}, {approve_all, {}}};
 // Of an agent of which nothing is known.
 const Modes kUnknownModes = {{approve_all, {}}};
 // acpx answers by itself, so it cannot wait for an answer of ours; and what Claude reads without a
@@ -129,33 +137,60 @@ LoginSpec claude_login(const std::string& program) {
           .refresh_lock = ".oauth_refresh.lock"};
 }
 
+// Below it, sessions go through the adapter or acpx. tests/real was run with it, too.
+constexpr std::string_view kClaudeStreamOldest = "2.1.197";
+
 AgentSpec claude(const Config& config) {
   AgentSpec spec;
   spec.name = "claude";
-  spec.command = {"claude-agent-acp"};
+  spec.protocol = AgentProtocol::claude;
+  spec.command = {config.claude_bin};
+  spec.version_min = kClaudeStreamOldest;
   spec.one_shot_protocol = OneShotProtocol::claude_print;
   spec.one_shot_command = {config.claude_bin};
   spec.one_shot_modes = kClaudePrintModes;
   spec.install_hint =
-      "The agent claude is not installed: install its adapter with "
-      "`npm install -g @agentclientprotocol/claude-agent-acp`.";
+      "The agent claude is not installed: install it with "
+      "`npm install -g @anthropic-ai/claude-code`.";
   spec.login_hint =
       "The agent claude is not logged in: run `clawdforge agent login claude` on the gateway's "
       "machine.";
-  spec.facts = kClaudeAdapterFacts;
+  spec.facts = kClaudeFacts;
   spec.one_shot_facts = kClaudeFacts;
   return spec;
 }
 
-// The program is Claude's adapter, or acpx where only that is there: it knows the adapter by
-// itself.
-AgentSpec claude_or_acpx(const Config& config, const ProgramFinder& find) {
+// Claude, spoken to in another way: through its adapter, or through acpx, which knows the adapter
+// by itself.
+AgentSpec claude_by(AgentProtocol protocol, const Config& config) {
   AgentSpec spec = claude(config);
-  if (!find(spec.command.front()) && find(config.acpx_bin)) {
-    spec.protocol = AgentProtocol::acpx;
+  if (protocol == AgentProtocol::claude) return spec;
+  spec.protocol = protocol;
+  spec.version_min.clear();
+  if (protocol == AgentProtocol::acpx) {
     spec.command = {"claude"};
+    return spec;
   }
+  spec.command = {"claude-agent-acp"};
+  spec.facts = kClaudeAdapterFacts;
+  spec.install_hint =
+      "The adapter of the agent claude is not installed: install it with "
+      "`npm install -g @agentclientprotocol/claude-agent-acp`.";
   return spec;
+}
+
+// The ways that there are to speak with Claude, the best first; at least one.
+std::vector<AgentSpec> ways_to_claude(const Config& config, const ProgramFinder& find) {
+  std::vector<AgentSpec> ways;
+  if (find(config.claude_bin)) ways.push_back(claude(config));
+  AgentSpec adapter = claude_by(AgentProtocol::acp, config);
+  if (auto path = find(adapter.command.front())) {
+    adapter.command.front() = std::move(*path);
+    ways.push_back(std::move(adapter));
+  }
+  if (find(config.acpx_bin)) ways.push_back(claude_by(AgentProtocol::acpx, config));
+  if (ways.empty()) ways.push_back(claude(config));
+  return ways;
 }
 
 // What the programs of several makers read to reach their models' APIs.
@@ -192,7 +227,7 @@ bool names_claude(const std::string& word) {
 // Whether it is Claude, or the adapter for it. To acpx it may be given by its name or as a
 // command.
 bool is_claude(const AgentSpec& spec) {
-  if (spec.name == "claude") return true;
+  if (spec.name == "claude" || spec.protocol == AgentProtocol::claude) return true;
   if (spec.protocol == AgentProtocol::acpx) return std::ranges::any_of(spec.command, names_claude);
   return !spec.command.empty() && names_claude(spec.command.front());
 }
@@ -206,9 +241,10 @@ void make_claude(AgentSpec& spec, const Config& config) {
   spec.temp_dir_env = {"CLAUDE_CODE_TMPDIR"};
   spec.takes_claude_options = true;
   spec.takes_system_prompt = true;
-  if (spec.modes.empty()) {
-    spec.modes = spec.protocol == AgentProtocol::acpx ? kClaudeAcpxModes : kAsksAlways;
-  }
+  if (!spec.modes.empty()) return;
+  spec.modes = spec.protocol == AgentProtocol::acpx     ? kClaudeAcpxModes
+               : spec.protocol == AgentProtocol::claude ? kClaudeModes
+                                                        : kAsksAlways;
 }
 
 struct Known {
@@ -303,8 +339,9 @@ AgentSpec from_table(const std::string& name, const AgentTable& table, AgentSpec
   AgentSpec spec = std::move(known);
   spec.name = name;
   if (!table.command.empty()) {
-    spec.protocol = table.protocol;
+    spec.protocol = table.protocol.value_or(AgentProtocol::acp);
     spec.command = table.command;
+    spec.version_min.clear();
     spec.facts = {};
   }
   // acpx starts the agent by itself, and does not pass our switches on.
@@ -323,30 +360,52 @@ AgentSpec from_table(const std::string& name, const AgentTable& table, AgentSpec
   return spec;
 }
 
+AgentSpec completed(AgentSpec spec, const Config& config) {
+  // Not the demo agent, whatever our own program is called.
+  if (spec.name != "demo" && is_claude(spec)) make_claude(spec, config);
+  if (spec.modes.empty()) spec.modes = kUnknownModes;
+  if (spec.protocol == AgentProtocol::acpx) spec.facts = kAcpxFacts;
+  spec.applies_owner_settings = config.claude_owner_settings;
+  return spec;
+}
+
+// The second best way, unless the file says which one is meant.
+void add_fallback(AgentSpec& spec, const std::vector<AgentSpec>& ways, const Config& config) {
+  const auto table = config.agents.find(spec.name);
+  const bool is_chosen =
+      table != config.agents.end() && (table->second.protocol || !table->second.command.empty());
+  if (is_chosen || ways.size() < 2 || spec.protocol != AgentProtocol::claude) return;
+  AgentSpec fallback =
+      table == config.agents.end() ? ways[1] : from_table(spec.name, table->second, ways[1]);
+  spec.fallback = std::make_shared<const AgentSpec>(completed(std::move(fallback), config));
+}
+
 }  // namespace
 
 std::vector<AgentSpec> agent_specs(const Config& config, const ProgramFinder& find,
                                    const std::string& own_program) {
   std::map<std::string, AgentSpec> by_name;
   by_name.emplace("demo", demo(own_program));
-  by_name.emplace("claude", claude_or_acpx(config, find));
+  const std::vector<AgentSpec> claudes = ways_to_claude(config, find);
+  by_name.emplace("claude", claudes.front());
   for (const Known& known : known_agents()) by_name.emplace(known.name, from_known(known));
   for (auto& [name, spec] : by_name) {
-    if (name == "demo" || spec.protocol != AgentProtocol::acp) continue;
+    if (name == "demo" || name == "claude") continue;
     if (auto path = find(spec.command.front())) spec.command.front() = std::move(*path);
   }
   for (const auto& [name, table] : config.agents) {
-    const AgentSpec known = by_name.contains(name) ? by_name[name] : AgentSpec{};
+    AgentSpec known = by_name.contains(name) ? by_name[name] : AgentSpec{};
+    // The file may choose among the ways to speak with Claude.
+    if (name == "claude" && table.protocol && table.command.empty()) {
+      const auto chosen = std::ranges::find(claudes, *table.protocol, &AgentSpec::protocol);
+      known = chosen == claudes.end() ? claude_by(*table.protocol, config) : *chosen;
+    }
     by_name[name] = from_table(name, table, known);
   }
   std::vector<AgentSpec> specs;
   for (auto& [name, spec] : by_name) {
-    // Not the demo agent, whatever our own program is called.
-    if (name != "demo" && is_claude(spec)) make_claude(spec, config);
-    if (spec.modes.empty()) spec.modes = kUnknownModes;
-    if (spec.protocol == AgentProtocol::acpx) spec.facts = kAcpxFacts;
-    spec.applies_owner_settings = config.claude_owner_settings;
-    specs.push_back(std::move(spec));
+    if (name == "claude") add_fallback(spec, claudes, config);
+    specs.push_back(completed(std::move(spec), config));
   }
   return specs;
 }

@@ -66,7 +66,32 @@ TEST(AgentSpecs, ClaudeGoesThroughAcpxOnlyWhereItsAdapterIsAbsent) {
   EXPECT_EQ(acpx.protocol, AgentProtocol::acpx);
   EXPECT_THAT(acpx.command, ElementsAre("claude"));
   EXPECT_EQ(spec_of(agent_specs(config(), finder({}), "/opt/clawdforge"), "claude").protocol,
-            AgentProtocol::acp);
+            AgentProtocol::claude);
+}
+
+TEST(AgentSpecs, ClaudeIsSpokenToItselfWhereItsCommandLineIsThere) {
+  Config given = config();
+  given.claude_bin = "claude";
+  given.agents["claude"].env = {"MY_KEY"};
+  const auto both = finder({"claude", "claude-agent-acp", "acpx"});
+  const AgentSpec spec = spec_of(agent_specs(given, both, "/opt/clawdforge"), "claude");
+  EXPECT_EQ(spec.protocol, AgentProtocol::claude);
+  EXPECT_THAT(spec.command, ElementsAre("claude"));
+  EXPECT_THAT(spec.modes.at(PermissionMode::ask).arguments, Contains(HasSubstr("\"ask\"")));
+  ASSERT_TRUE(spec.fallback);
+  EXPECT_EQ(spec.fallback->protocol, AgentProtocol::acp);
+  EXPECT_THAT(spec.fallback->env, IsSupersetOf({"ANTHROPIC_API_KEY", "MY_KEY"}));
+  EXPECT_THAT(spec.fallback->command, ElementsAre("/opt/claude-agent-acp"));
+  const AgentSpec lone =
+      spec_of(agent_specs(given, finder({"claude"}), "/opt/clawdforge"), "claude");
+  EXPECT_FALSE(lone.fallback);
+  for (const AgentProtocol chosen :
+       {AgentProtocol::acp, AgentProtocol::acpx, AgentProtocol::claude}) {
+    given.agents["claude"].protocol = chosen;
+    const AgentSpec told = spec_of(agent_specs(given, both, "/opt/clawdforge"), "claude");
+    EXPECT_EQ(told.protocol, chosen);
+    EXPECT_FALSE(told.fallback);
+  }
 }
 
 TEST(AgentSpecs, ATableChangesABuiltInAgent) {
@@ -80,7 +105,7 @@ TEST(AgentSpecs, ATableChangesABuiltInAgent) {
   EXPECT_THAT(spec_of(specs, "codex").command, ElementsAre("my-codex"));
   EXPECT_THAT(spec_of(specs, "codex").login_hint, HasSubstr("clawdforge agent login codex"));
   EXPECT_THAT(spec_of(specs, "codex").env, IsSupersetOf({"OPENAI_API_KEY", "MY_KEY"}));
-  EXPECT_THAT(spec_of(specs, "claude").command, ElementsAre("claude-agent-acp"));
+  EXPECT_EQ(spec_of(specs, "claude").protocol, AgentProtocol::claude);
   EXPECT_THAT(spec_of(specs, "claude").set_env, ElementsAre(Pair("API_TIMEOUT_MS", "9")));
   EXPECT_THAT(spec_of(specs, "mine").install_hint, HasSubstr("npm install -g acpx"));
 }

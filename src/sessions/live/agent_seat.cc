@@ -46,7 +46,7 @@ Task<std::optional<Failure>> AgentSeat::start(PermissionMode mode, bool is_unask
   }
   std::optional<Failure> failure;
   if (state_ == SeatState::queued) failure = co_await take_slot();
-  if (state_ == SeatState::starting) failure = co_await start_process();
+  if (state_ == SeatState::starting) failure = co_await start_process(is_unasked);
   if (state_ == SeatState::opening) failure = co_await open(is_unasked, std::move(created));
   if (state_ == SeatState::ready) {
     shared_.tasks.spawn(listen(agent_));
@@ -104,7 +104,7 @@ Task<std::optional<Failure>> AgentSeat::take_slot() {
   co_return std::nullopt;
 }
 
-Task<std::optional<Failure>> AgentSeat::start_process() {
+Task<std::optional<Failure>> AgentSeat::start_process(bool is_unasked) {
   const AgentSpec* const spec = deps_.catalog.find(session_.agent);
   if (spec == nullptr) {
     co_return fail(Errc::unavailable, "agent_not_found",
@@ -118,14 +118,17 @@ Task<std::optional<Failure>> AgentSeat::start_process() {
       co_await deps_.dirs.make(session_.id.str(), Lane(session_.app), switches->second.files);
   if (!dir) co_return dir.error();
   if (state_ == SeatState::aborting) co_return std::nullopt;
-  auto started =
-      deps_.starter.start_session({.spec = *spec,
-                                   .app = session_.app,
-                                   .working_dir = dir->work,
-                                   .temp_dir = dir->temp,
-                                   .own_dir = dir->own,
-                                   .permission_mode = permission_mode_,
-                                   .secrets = deps_.policies.mcp_secrets(session_.mcp_servers)});
+  const bool loads = !is_unasked && !session_.agent_session_id.empty();
+  auto started = deps_.starter.start_session(
+      {.spec = *spec,
+       .app = session_.app,
+       .working_dir = dir->work,
+       .temp_dir = dir->temp,
+       .own_dir = dir->own,
+       .permission_mode = permission_mode_,
+       .secrets = deps_.policies.mcp_secrets(session_.mcp_servers),
+       .conversation_id = loads ? session_.agent_session_id : deps_.ids.uuid(),
+       .loads_conversation = loads});
   if (!started) co_return started.error();
   agent_ = std::move(*started);
   move_to(SeatState::opening);

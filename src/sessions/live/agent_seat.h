@@ -70,7 +70,7 @@ class AgentSeat {
  private:
   void move_to(SeatState state);
   Task<std::optional<Failure>> take_slot();
-  Task<std::optional<Failure>> start_process();
+  Task<std::optional<Failure>> start_process(bool is_unasked);
   Task<std::optional<Failure>> open(bool is_unasked, std::optional<SessionCreated> created);
   Conversation conversation(bool is_unasked) const;
   // After a start that failed: back to empty, or to leaving if there is a process.
