@@ -73,9 +73,19 @@ AgentProtocols protocols() {
     return std::make_unique<EchoingOneShot>(std::move(child), std::move(request));
   };
   AgentProtocols protocols;
-  protocols.sessions[AgentProtocol::acp] = {.make = make, .host = {}, .driver = {}};
+  protocols.sessions[AgentProtocol::acp] = {
+      .make = make, .arguments = {}, .host = {}, .driver = {}};
   protocols.sessions[AgentProtocol::acpx] = {
-      .make = make, .host = {"host", "agent-host"}, .driver = "acpx"};
+      .make = make, .arguments = {}, .host = {"host", "agent-host"}, .driver = "acpx"};
+  protocols.sessions[AgentProtocol::claude] = {
+      .make = make,
+      .arguments =
+          [](const StartOrder& order) {
+            return std::vector<std::string>{order.loads_conversation ? "--load" : "--begin",
+                                            order.conversation_id};
+          },
+      .host = {},
+      .driver = {}};
   protocols.one_shots[OneShotProtocol::claude_print] = {.arguments = arguments,
                                                         .make = make_one_shot};
   return protocols;
@@ -135,6 +145,33 @@ TEST_F(ProcessStarterTest, TellsWhichAgentsAreThere) {
   EXPECT_EQ(list[1].version, "");
   EXPECT_FALSE(list[2].is_present);
   EXPECT_EQ(list[3].version, "1.0");
+}
+
+TEST_F(ProcessStarterTest, TheProtocolAddsWhatItsAgentIsToldAtTheStart) {
+  write_program("first", "echo \"$@\" > arguments");
+  AgentSpec spec = spec_of("first", {"first", "--own"});
+  spec.protocol = AgentProtocol::claude;
+  spec.modes[PermissionMode::deny_all].arguments = {"--strict"};
+  StartOrder order = order_for(spec);
+  order.conversation_id = "c1";
+  order.loads_conversation = true;
+  auto started = starter().start_session(order);
+  ASSERT_TRUE(started) << started.error().message;
+  run_to_end(io_, (*started)->open({}));
+  run_to_end(io_, done((*started)->finish(false)));
+  EXPECT_EQ(content("arguments"), "--own --load c1 --strict\n");
+}
+
+TEST_F(ProcessStarterTest, AProgramThatIsTooOldIsSpokenToInAnotherWay) {
+  AgentSpec spec = spec_of("first", {"first"});
+  spec.protocol = AgentProtocol::claude;
+  spec.fallback = std::make_shared<const AgentSpec>(spec_of("first", {"other"}));
+  bool is_old = false;
+  const AgentCatalog catalog({spec}, [&](const AgentSpec&) { return is_old; });
+  ASSERT_NE(catalog.find("first"), nullptr);
+  EXPECT_EQ(catalog.find("first")->protocol, AgentProtocol::claude);
+  is_old = true;
+  EXPECT_EQ(catalog.find("first")->protocol, AgentProtocol::acp);
 }
 
 TEST_F(ProcessStarterTest, SaysWhatToInstallAndLooksAgainEachTime) {
