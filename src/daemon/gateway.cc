@@ -290,11 +290,6 @@ std::vector<AgentSpec> Gateway::specs() const {
       deps_.own_program);
 }
 
-// Only Claude's own command line has another way beside it.
-bool Gateway::is_too_old(const AgentSpec& spec) const {
-  return is_older(claude_.finding().version, spec.version_min);
-}
-
 ProcessStarter::Options Gateway::starter_options() const {
   const std::string& acpx = deps_.config.acpx_bin;
   return {.protocols = agent_protocols(deps_.own_program, find_on_path(acpx).value_or(acpx)),

@@ -113,7 +113,10 @@ class Gateway {
   SessionDefaults session_defaults() const;
   JobCalls job_calls();
   std::vector<AgentSpec> specs() const;
-  bool is_too_old(const AgentSpec& spec) const;
+  // Only Claude's own command line has another way beside it.
+  bool is_too_old(const AgentSpec& spec) const {
+    return is_older(claude_.finding().version, spec.version_min);
+  }
   ProcessStarter::Options starter_options() const;
   std::optional<std::string> find_on_path(const std::string& program) const;
   Sessions::Options sessions_options() const;
