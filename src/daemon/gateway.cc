@@ -24,6 +24,7 @@
 #include "api/native/run_routes.h"
 #include "api/native/session_routes.h"
 #include "api/native/usage_routes.h"
+#include "api/workspaces/session_work_routes.h"
 #include "api/workspaces/workspace_routes.h"
 #include "base/async/async_tokens.h"
 #include "base/version.h"
@@ -90,11 +91,11 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
           {catalog_, deps_.spawner, deps_.clock, deps_.metrics, deps_.log, &compute_, &memory_},
           starter_options()),
       runs_(runs_dependencies()),
-      sessions_(
-          {deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_, policies_,
-           catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock, deps_.ids,
-           deps_.log, deps_.metrics, &memory_, [this](const AppName& app) { webhooks_.wake(app); }},
-          sessions_options()),
+      sessions_({deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_,
+                 policies_, catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock,
+                 deps_.ids, deps_.log, deps_.metrics, &memory_,
+                 [this](const AppName& app) { webhooks_.wake(app); }, &workspaces_},
+                sessions_options()),
       jobs_({deps_.io.get_executor(), deps_.ledger.jobs, apps_, answer_files_, memory_, deps_.clock,
              deps_.ids, deps_.log, deps_.metrics,
              [this](const AppName& app) { webhooks_.wake(app); }},
@@ -148,6 +149,7 @@ void Gateway::connect() {
     if (removals_.has_any()) tasks_.spawn(removals_.follow());
   });
   sweeper_.add([this](SweepReport* report) { return session_sweep_.sweep(report); });
+  sweeper_.add([this](SweepReport*) { return workspaces_.sweep(); });
   sweeper_.add([this](SweepReport*) { return keys_.sweep(); });
   sweeper_.add([this](SweepReport*) { return tidy_disk(); });
   sweeper_.add([this](SweepReport*) {
@@ -257,6 +259,7 @@ Endpoints Gateway::endpoints() {
                     static_cast<int>(::geteuid())},
                    policies_);
   add_workspace_routes(all, workspaces_, policies_);
+  add_session_work_routes(all, sessions_, apps_, static_cast<std::size_t>(config.file_bytes_max));
   add_job_routes(all,
                  {&jobs_, &deps_.ledger.jobs, &answer_files_, &policies_, &keys_, job_calls()});
   add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
@@ -312,7 +315,8 @@ Runs::Dependencies Gateway::runs_dependencies() {
           .metrics = deps_.metrics,
           .instance_id = instance_id_,
           .compute = &compute_,
-          .permission_mode = deps_.config.permission_mode};
+          .permission_mode = deps_.config.permission_mode,
+          .workspaces = &workspaces_};
 }
 
 Sessions::Options Gateway::sessions_options() const {
@@ -387,7 +391,10 @@ Async<void> Gateway::start() {
                         .kill_grace = deps_.config.kill_grace,
                         .busy_paths = refresh_locks(catalog_.specs(), deps_.environment)});
   if (!recovered) co_return recovered;
-  auto counted = co_await uploads_.count_stored();
+  auto ids = co_await deps_.ledger.sessions.all_ids();
+  if (!ids) co_return std::unexpected(ids.error());
+  auto counted = co_await workspaces_.recover(std::move(*ids));
+  if (counted) counted = co_await uploads_.count_stored();
   if (counted) counted = co_await sessions_.count_stored();
   if (counted) counted = co_await jobs_.recover();
   if (counted) counted = co_await webhooks_.begin();
@@ -427,7 +434,7 @@ Async<void> Gateway::start() {
   deps_.notice.ready("listening on " + url);
   trash_.empty();
   tasks_.spawn(tell_agents());
-  tasks_.spawn(workspaces_.report_absent());
+  tasks_.spawn(tidy_workspaces());
   co_return Result<void>{};
 }
 
@@ -536,6 +543,7 @@ Async<void> Gateway::drain() {
 
 // Both at the same time: each has its graces.
 Task<void> Gateway::end_work() {
+  workspaces_.stop();
   TaskGroup ending(deps_.io.get_executor());
   ending.spawn(runs_.stop());
   ending.spawn(sessions_.stop());
@@ -579,18 +587,6 @@ Task<void> Gateway::keep_telling() {
     alive_timer_.expires_after(*interval);
     co_await alive_timer_.async_wait(kAwait);
   }
-}
-
-// Removes what could not be removed when its time had come. It first waits until the disk has done
-// what the sweep asked for before, so that jobs do not pile up for a disk that is slow or stuck.
-Async<void> Gateway::tidy_disk() {
-  const auto answered = co_await deps_.disk.call(Lane(), []() -> Result<void> { return {}; });
-  if (!answered) co_return std::unexpected(answered.error());
-  run_dirs_.remove_again();
-  session_dirs_.remove_again();
-  trash_.remove_again();
-  upload_files_.remove_again();
-  co_return Result<void>{};
 }
 
 }  // namespace clawdforge

@@ -98,6 +98,7 @@ class Gateway {
   void show_depths();
   Task<void> await_first_look();
   Task<void> tell_agents();
+  Task<void> tidy_workspaces();
   Task<bool> wait_until_idle(std::chrono::steady_clock::time_point end);
   std::size_t connections_max() const;
   Quota::Options quota_options();
@@ -106,6 +107,7 @@ class Gateway {
   ByteBudget::Limits memory_limits() const;
   ApiLimits api_limits();
   Runs::Dependencies runs_dependencies();
+  Workspaces::Options workspace_options() const;
   static RefusalRenderers refusals();
   ServerOptions server_options();
   Endpoints endpoints();
@@ -150,7 +152,9 @@ class Gateway {
   SessionDirs session_dirs_;
   Trash trash_{deps_.data_dir.path(), deps_.disk, deps_.log};
   AcpxRecords acpx_records_;
-  Workspaces workspaces_{{deps_.disk, deps_.log}, deps_.config.workspaces, deps_.data_dir.path()};
+  Workspaces workspaces_{{deps_.io.get_executor(), deps_.disk, deps_.spawner,
+                          deps_.ledger.worktrees, deps_.clock, deps_.log},
+                         workspace_options()};
   Uploads uploads_;
   Webhooks webhooks_;
   Keys keys_{deps_.ledger.keys,

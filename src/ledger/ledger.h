@@ -30,6 +30,7 @@
 #include "ledger/rows/instance_rows.h"
 #include "ledger/rows/run_rows.h"
 #include "ledger/rows/upload_rows.h"
+#include "ledger/rows/worktree_rows.h"
 #include "ledger/sessions/journal_rows.h"
 #include "ledger/sessions/session_rows.h"
 #include "ledger/usage/budget_rows.h"
@@ -69,6 +70,7 @@ struct Ledger {
   DeliveryRows deliveries;
   JobRows jobs;
   KeyRows keys;
+  WorktreeRows worktrees;
 };
 
 }  // namespace clawdforge

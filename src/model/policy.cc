@@ -134,8 +134,10 @@ bool allows_workspace(const Policy& policy, std::string_view name) {
 
 Result<void> check_workspace(const Policy& policy, std::string_view name) {
   if (allows_workspace(policy, name)) return {};
-  return fail(Errc::forbidden, "workspace_not_allowed",
-              "This app may not use this workspace; GET /workspaces shows those that it may use.");
+  return fail(
+      Errc::forbidden, "workspace_not_allowed",
+      "This app may not use this workspace; clawdforge workspace list shows those that it may "
+      "use.");
 }
 
 Result<void> check_webhook(const Policy& policy, std::string_view url) {

@@ -12,6 +12,7 @@
 #include "model/agent.h"
 #include "model/ask_key.h"
 #include "model/run.h"
+#include "model/workspace.h"
 
 namespace clawdforge {
 
@@ -36,6 +37,8 @@ struct Session {
   std::string effort;
   std::string mcp_servers;  // JSON text of an array
   PermissionMode permission_mode = PermissionMode::approve_reads;
+
+  SessionWorkspace workspace{};  // what its agent works on
 
   // Where its app is told of questions; empty: nowhere. Written when the session is made; from then
   // on the ledger alone knows it.

@@ -36,4 +36,30 @@ struct Workspace {
 
 using NamedWorkspaces = std::map<std::string, Workspace>;
 
+// What a session has of a workspace; the ledger keeps it. Paths are absolute.
+struct SessionWorkspace {
+  std::string name = {};  // empty: it has none, but a directory of its own
+  WorkspaceMode mode = WorkspaceMode::copy;
+  std::string path = {};        // the owner's directory
+  std::string repository = {};  // of a worktree: the directory of git that has its branch
+  std::string git_dir = {};     // of a worktree: its own directory in there
+  std::string branch = {};      // of a worktree
+  std::string base = {};        // the tree or commit that it began with; empty: nothing
+
+  // Its agent works in the owner's directory itself.
+  bool is_shared() const {
+    return !name.empty() && (mode == WorkspaceMode::read || mode == WorkspaceMode::direct);
+  }
+  bool operator==(const SessionWorkspace&) const = default;
+};
+
+// A git worktree that a session or run has in a repository of the owner's.
+struct Worktree {
+  std::string owner_id;    // of the session or run
+  std::string repository;  // as in SessionWorkspace, and all below
+  std::string path;
+  std::string branch;
+  bool keeps_branch = false;  // when the worktree goes
+};
+
 }  // namespace clawdforge

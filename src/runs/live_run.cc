@@ -56,6 +56,7 @@ void LiveRun::stop(RunStop reason) {
   stop_ = reason;
   if (ticket) ticket->withdraw();
   if (shot) shot->stop();
+  if (on_stop) on_stop();
 }
 
 void LiveRun::set_answer(Result<RunOutcome> outcome) {

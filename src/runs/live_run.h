@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "quota/ticket.h"
 #include "runs/run_request.h"
 #include "storage/work/run_dirs.h"
+#include "workspaces/direct_turns.h"
 
 namespace clawdforge {
 
@@ -60,6 +62,9 @@ class LiveRun : public std::enable_shared_from_this<LiveRun> {
   std::chrono::steady_clock::time_point begun;
   std::unique_ptr<OneShotAgent> shot;
   bool may_have_dir = false;
+  bool has_workspace = false;     // something may have been made for it
+  DirectTurns::Hold line;         // of the owner's directory, while it works in that
+  std::function<void()> on_stop;  // it may wait for something else than its answer
 
  private:
   Registry& registry_;

@@ -111,7 +111,10 @@ Task<void> RunExecution::execute(std::shared_ptr<LiveRun> run) {
     run->shot.reset();
     deps_.settler.note_gone(run->run_id);
   }
-  if (run->may_have_dir) deps_.run_dirs.remove(run->run_id.str(), Lane(run->app->name));
+  const Lane lane(run->app->name);
+  if (run->may_have_dir) deps_.run_dirs.remove(run->run_id.str(), lane);
+  run->line.leave();
+  if (run->has_workspace) co_await deps_.workspaces->remove(run->run_id.str(), lane);
 }
 
 Task<void> RunExecution::ask(std::shared_ptr<LiveRun> run) {
@@ -136,6 +139,9 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
   run->may_have_dir = dir || was_begun(dir.error());
   if (!dir) co_return std::unexpected(dir.error());
   if (run->stopped() != RunStop::none) co_return never_started(run->stopped());
+  auto visible = co_await make_workspace(run, &*dir);
+  if (!visible) co_return std::unexpected(std::move(visible.error()));
+  if (run->stopped() != RunStop::none) co_return never_started(run->stopped());
   const AgentSpec* const spec = deps_.catalog.find(request.agent);
   if (spec == nullptr) {
     co_return fail(Errc::unavailable, "agent_not_found", "There is no agent of this name.");
@@ -154,7 +160,8 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
        .working_dir = std::move(dir->work),
        .temp_dir = std::move(dir->temp),
        .own_dir = std::move(dir->own),
-       .permission_mode = request.permission_mode.value_or(PermissionMode::deny_all)},
+       .permission_mode = request.permission_mode.value_or(PermissionMode::deny_all),
+       .visible = std::move(*visible)},
       {.prompt = std::move(request.prompt),
        .model = request.model,
        .system_file = std::move(dir->system_file),
@@ -165,6 +172,50 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
   if (!shot) co_return std::unexpected(shot.error());
   run->shot = std::move(*shot);
   co_return co_await add_row(run, std::move(row));
+}
+
+// The run works in what it is given of its workspace, and finds its attachments there, or beside
+// it. What the agent sees of the owner's directories.
+Async<std::vector<VisiblePath>> RunExecution::make_workspace(std::shared_ptr<LiveRun> run,
+                                                             RunDir* dir) {
+  const SessionWorkspace& chosen = run->request.workspace;
+  if (chosen.name.empty() || deps_.workspaces == nullptr) co_return std::vector<VisiblePath>();
+  const Lane lane(run->app->name);
+  run->has_workspace = true;
+  WorkspaceUser user{.id = run->run_id.str(),
+                     .app = run->app->name,
+                     .own_dir = dir->own,
+                     .work = dir->own + "/tree",
+                     .temp = dir->temp,
+                     .is_run = true};
+  auto made = co_await deps_.workspaces->make(chosen, user);
+  if (!made) co_return std::unexpected(std::move(made.error()));
+  const SessionWorkspace& workspace = made->workspace;
+  std::vector<VisiblePath> visible;
+  if (workspace.is_shared()) {
+    visible.push_back(
+        {.path = workspace.path, .is_writable = workspace.mode == WorkspaceMode::direct});
+    for (std::string& name : dir->attachments) name = dir->work + "/" + name;
+    dir->work = workspace.path;
+  } else {
+    visible.push_back({.path = user.work, .is_writable = true});
+    if (!workspace.repository.empty()) visible.push_back({.path = workspace.repository});
+    auto moved =
+        co_await deps_.run_dirs.move_attachments(run->run_id.str(), "tree", dir->attachments, lane);
+    if (!moved) co_return std::unexpected(std::move(moved.error()));
+    dir->work = user.work;
+  }
+  if (workspace.mode != WorkspaceMode::direct) co_return visible;
+  DirectTurns& direct = deps_.workspaces->direct();
+  if (!run->request.waits_for_workspace && direct.is_busy(workspace.path)) {
+    co_return workspace_busy();
+  }
+  run->line = direct.join(workspace.path);
+  run->on_stop = [all = &direct] { all->nudge(); };
+  const bool is_first =
+      co_await run->line.first([run_ = run.get()] { return run_->stopped() != RunStop::none; });
+  if (!is_first) co_return never_started(run->stopped());
+  co_return visible;
 }
 
 Async<void> RunExecution::add_row(std::shared_ptr<LiveRun> run, Run row) {

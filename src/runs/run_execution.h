@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "agent/core/agent_catalog.h"
 #include "agent/core/agent_starter.h"
@@ -16,6 +17,7 @@
 #include "runs/live_run.h"
 #include "runs/run_settler.h"
 #include "storage/work/run_dirs.h"
+#include "workspaces/workspaces.h"
 
 namespace clawdforge {
 
@@ -31,6 +33,7 @@ class RunExecution {
     IdSource& ids;
     InstanceId instance_id;
     ComputeWorker* compute = nullptr;  // as in Runs
+    Workspaces* workspaces = nullptr;  // likewise
   };
 
   explicit RunExecution(Dependencies deps) : deps_(std::move(deps)) {}
@@ -42,6 +45,7 @@ class RunExecution {
  private:
   Task<void> ask(std::shared_ptr<LiveRun> run);
   Async<void> begin(std::shared_ptr<LiveRun> run);
+  Async<std::vector<VisiblePath>> make_workspace(std::shared_ptr<LiveRun> run, RunDir* dir);
   Async<void> add_row(std::shared_ptr<LiveRun> run, Run row);
   Task<void> settle(std::shared_ptr<LiveRun> run, OneShotAnswer answer);
   Task<std::string> value_of(AppName app, std::string text);

@@ -12,6 +12,7 @@
 #include "model/agent.h"
 #include "model/ask_key.h"
 #include "model/run.h"
+#include "model/workspace.h"
 #include "quota/budgets/limit_notice.h"
 
 namespace clawdforge {
@@ -28,7 +29,10 @@ struct RunRequest {
   std::optional<PermissionMode> permission_mode;  // none: the default, until execute() has set it
   std::vector<std::string> files;                 // tokens
   std::chrono::seconds timeout{};
-  bool waits = false;  // rather than be refused by a limit that ends in time
+  std::string workspace_name = {};  // empty: an empty directory of its own
+  SessionWorkspace workspace = {};  // what it is given of that, once execute() has looked
+  bool waits_for_workspace = true;  // while others work in the owner's directory
+  bool waits = false;               // rather than be refused by a limit that ends in time
   std::chrono::steady_clock::time_point received;  // what the timeout counts from
   std::shared_ptr<KeyHold> key{};                  // null: it was asked without one
   // With a key: what its caller is told, to be kept.

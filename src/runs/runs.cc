@@ -21,6 +21,7 @@
 #include "runs/run_settler.h"
 #include "storage/work/attachments.h"
 #include "uploads/uploads.h"
+#include "workspaces/workspaces.h"
 
 namespace clawdforge {
 namespace {
@@ -44,6 +45,7 @@ Runs::Runs(Dependencies deps)
       rows_(deps.rows),
       catalog_(deps.catalog),
       permission_mode_(deps.permission_mode),
+      workspaces_(deps.workspaces),
       quota_(deps.quota),
       apps_(deps.apps),
       policies_(deps.policies),
@@ -58,7 +60,8 @@ Runs::Runs(Dependencies deps)
                                      .clock = deps.clock,
                                      .ids = deps.ids,
                                      .instance_id = std::move(deps.instance_id),
-                                     .compute = deps.compute})),
+                                     .compute = deps.compute,
+                                     .workspaces = deps.workspaces})),
       parking_(deps.executor),
       tasks_(deps.executor) {}
 
@@ -85,6 +88,13 @@ Result<PermissionMode> Runs::mode_of(const App& app, const RunRequest& request) 
                   name_of(mode), fmt::join(held, ", ")));
 }
 
+Result<SessionWorkspace> Runs::choose_workspace(const App& app, const RunRequest& request) const {
+  if (workspaces_ == nullptr) {
+    return fail(Errc::forbidden, "workspace_not_allowed", "This gateway has no workspaces.");
+  }
+  return workspaces_->choose(policies_.of(app, request.agent), request.workspace_name);
+}
+
 // The files of a run that its app may ask for; its mode is decided.
 Async<std::vector<Attachment>> Runs::prepare(std::shared_ptr<const App> app, RunRequest* request) {
   const auto allowed = policies_.check(*app, request->agent, request->model);
@@ -92,6 +102,11 @@ Async<std::vector<Attachment>> Runs::prepare(std::shared_ptr<const App> app, Run
   const auto mode = mode_of(*app, *request);
   if (!mode) co_return std::unexpected(mode.error());
   request->permission_mode = *mode;
+  if (!request->workspace_name.empty()) {
+    auto chosen = choose_workspace(*app, *request);
+    if (!chosen) co_return std::unexpected(std::move(chosen.error()));
+    request->workspace = std::move(*chosen);
+  }
   if (request->files.empty()) co_return std::vector<Attachment>();
   co_return co_await uploads_.find(app->name, request->files);
 }

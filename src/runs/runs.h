@@ -37,6 +37,7 @@ class RunExecution;
 class RunRows;
 class RunSettler;
 class Uploads;
+class Workspaces;
 
 class Runs {
  public:
@@ -56,6 +57,7 @@ class Runs {
     InstanceId instance_id;
     ComputeWorker* compute = nullptr;  // reads large results; null: they are read where they come
     PermissionMode permission_mode = PermissionMode::approve_reads;  // if no table says another
+    Workspaces* workspaces = nullptr;                                // null: there are none
   };
 
   explicit Runs(Dependencies deps);
@@ -95,6 +97,7 @@ class Runs {
 
  private:
   Result<PermissionMode> mode_of(const App& app, const RunRequest& request) const;
+  Result<SessionWorkspace> choose_workspace(const App& app, const RunRequest& request) const;
   Async<std::vector<Attachment>> prepare(std::shared_ptr<const App> app, RunRequest* request);
   Task<void> work(std::shared_ptr<LiveRun> run);
   Async<void> begin(std::shared_ptr<LiveRun> run);
@@ -103,6 +106,7 @@ class Runs {
   RunRows& rows_;
   const AgentCatalog& catalog_;
   const PermissionMode permission_mode_;
+  Workspaces* const workspaces_;
   Quota& quota_;
   const Apps& apps_;
   const Policies& policies_;

@@ -101,11 +101,18 @@ Async<void> SessionCloser::follow_ledger() {
   co_return Result<void>{};
 }
 
+void SessionCloser::forget_snapshot(const SessionId& id) {
+  if (deps_.workspaces != nullptr) deps_.workspaces->forget_snapshot(id.str());
+}
+
 Task<void> SessionCloser::undo(Session session, bool has_dir, AuditEvent why) {
   SessionId id = std::move(session.id);
   const Lane lane(session.app);
   co_await end_for_good(id, std::move(session.agent_session_id), lane);
   if (has_dir) deps_.dirs.remove(id.str(), lane);
+  if (deps_.workspaces != nullptr && (has_dir || !session.workspace.name.empty())) {
+    co_await deps_.workspaces->remove(id.str(), lane);
+  }
   const auto dropped = co_await deps_.rows.drop(id, lane, why);
   if (dropped) co_return;
   deps_.log.warn(

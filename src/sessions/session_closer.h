@@ -38,6 +38,9 @@ class SessionCloser {
   // Ends what lives here for sessions whose rows are closed or gone.
   Async<void> follow_ledger();
 
+  // Of a session whose row is gone. What it has in a repository is swept.
+  void forget_snapshot(const SessionId& id);
+
   // Ends a session whose agent did not start, removes its row, and leaves `why` in the audit.
   // `has_dir`: there is a directory to be removed.
   Task<void> undo(Session session, bool has_dir, AuditEvent why);

@@ -32,6 +32,10 @@ AuditEvent creation(const Session& session, TimePoint now, const Failure* failur
   return event;
 }
 
+std::unexpected<Failure> no_workspaces() {
+  return fail(Errc::forbidden, "workspace_not_allowed", "This gateway has no workspaces.");
+}
+
 // What its row takes of the app's space.
 std::int64_t row_bytes(const Session& session) {
   return kSessionOverheadBytes +
@@ -69,7 +73,15 @@ Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
   const auto mode = permitted_mode(policy, request.permission_mode,
                                    spec->permission_mode.value_or(options_.permission_mode));
   if (!mode) return std::unexpected(mode.error());
+  SessionWorkspace workspace;
+  if (!request.workspace.empty()) {
+    auto chosen = deps_.workspaces == nullptr ? Result<SessionWorkspace>(no_workspaces())
+                                              : deps_.workspaces->choose(policy, request.workspace);
+    if (!chosen) return std::unexpected(std::move(chosen.error()));
+    workspace = std::move(*chosen);
+  }
   Session session;
+  session.workspace = std::move(workspace);
   session.id = SessionId(deps_.ids.uuid());
   session.app = app.name;
   session.agent = std::move(request.agent);
@@ -90,6 +102,12 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
   if (live_.is_stopping()) co_return shutting_down();
   const std::shared_ptr<KeyHold> key = request.key;
   const auto answer_of = std::move(request.answer_of);
+  std::shared_ptr<const ForkSource> source;
+  if (!request.from.empty()) {
+    auto found = co_await fork_source(app->name, &request);
+    if (!found) co_return std::unexpected(std::move(found.error()));
+    source = std::move(*found);
+  }
   const auto session = new_session(*app, std::move(request));
   if (!session) co_return session;
   if (auto space = check_space(*app); !space) co_return std::unexpected(std::move(space.error()));
@@ -110,17 +128,47 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
   const auto live = live_.find_or_add(*session);
   std::optional<KeyWrite> kept;
   if (key) kept = key->keep(answer_of(*session), deps_.clock.now());
-  const auto started = co_await start_first(live, std::move(kept), hang_up);
+  const auto started = co_await start_first(live, std::move(source), std::move(kept), hang_up);
   if (key) (started ? key->is_settled : key->is_undone) = true;
-  if (started) co_return session;
+  if (started) co_return live->session();
   co_await closer_.undo(live->session(), was_begun(started.error()),
                         creation(*session, deps_.clock.now(), &started.error()));
   co_return std::unexpected(started.error());
 }
 
-Async<void> Sessions::start_first(std::shared_ptr<LiveSession> live, std::optional<KeyWrite> key,
-                                  HangUp* hang_up) {
+// What the new session does not say itself, it has from the one that it is forked from.
+Async<std::shared_ptr<const ForkSource>> Sessions::fork_source(AppName app,
+                                                               SessionRequest* request) {
+  const auto owned = co_await own(app, SessionId(request->from));
+  if (!owned) co_return std::unexpected(owned.error());
+  const auto other = co_await deps_.rows.load(owned->id, Lane(app));
+  if (!other) co_return std::unexpected(other.error());
+  const auto inherit = [](std::string& field, const std::string& from) {
+    if (field.empty()) field = from;
+  };
+  // Models and efforts are an agent's own.
+  if (request->agent.empty() || request->agent == other->agent) {
+    inherit(request->model, other->model);
+    inherit(request->effort, other->effort);
+  }
+  inherit(request->agent, other->agent);
+  inherit(request->system, other->system);
+  inherit(request->mcp_servers, other->mcp_servers);
+  if (!request->permission_mode) request->permission_mode = other->permission_mode;
+  request->workspace = other->workspace.name;
+  co_return std::make_shared<const ForkSource>(
+      ForkSource{.work = deps_.dirs.of(other->id.str()).work, .workspace = other->workspace});
+}
+
+Async<void> Sessions::start_first(std::shared_ptr<LiveSession> live,
+                                  std::shared_ptr<const ForkSource> source,
+                                  std::optional<KeyWrite> key, HangUp* hang_up) {
   const bool has_key = key.has_value();
+  if (deps_.workspaces != nullptr && (source || !live->session().workspace.name.empty())) {
+    const auto failed = co_await live->make_workspace(std::move(source));
+    if (failed && live_.is_stopping()) co_return shutting_down();
+    if (failed) co_return std::unexpected(*failed);
+  }
   Timer deadline(deps_.executor);
   deadline.expires_after(options_.start_max);
   deadline.async_wait([weak = std::weak_ptr(live)](boost::system::error_code error) {

@@ -21,6 +21,8 @@ struct SessionRequest {
   std::string effort;
   std::string mcp_servers;  // JSON text of an array
   std::optional<PermissionMode> permission_mode;
+  std::string workspace;           // by name; empty: an empty directory of its own
+  std::string from;                // the id of a session whose state it begins with; empty: none
   std::string webhook;             // where the app is told of questions
   std::shared_ptr<KeyHold> key{};  // null: it was asked for without one
   // With a key: what its caller is told, to be kept.

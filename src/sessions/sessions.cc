@@ -35,6 +35,11 @@ Async<Ticket> admit_turn(Quota* quota, Parking* parking, std::shared_ptr<const A
   }
 }
 
+// The owner's directory, where the session works in that; empty: it has one of its own.
+std::string shared_path(const SessionWorkspace& workspace) {
+  return workspace.is_shared() ? workspace.path : std::string();
+}
+
 }  // namespace
 
 struct Sessions::Parts {
@@ -107,7 +112,21 @@ Async<Session> Sessions::own(AppName app, SessionId id) {
 Result<void> Sessions::check_policy(const Policy& policy, const Session& session) const {
   if (auto allowed = check_agent(policy, session.agent); !allowed) return allowed;
   if (auto allowed = check_model(policy, session.model); !allowed) return allowed;
+  if (const std::string& name = session.workspace.name; !name.empty()) {
+    if (auto allowed = check_workspace(policy, name); !allowed) return allowed;
+  }
   return deps_.policies.check_mcp_servers(policy, session.mcp_servers);
+}
+
+// A turn that does not want to wait for others who work in the owner's directory.
+Result<void> Sessions::check_line(const TurnRequest& request, const Session& session) const {
+  const SessionWorkspace& workspace = session.workspace;
+  if (request.waits_for_workspace || deps_.workspaces == nullptr || !workspace.is_shared() ||
+      workspace.mode != WorkspaceMode::direct ||
+      !deps_.workspaces->direct().is_busy(workspace.path)) {
+    return {};
+  }
+  return workspace_busy();
 }
 
 // Open, and within what its app may ask for.
@@ -196,6 +215,9 @@ Async<std::shared_ptr<LiveTurn>> Sessions::accept(std::shared_ptr<const App> app
   }
   if (auto may = check_enqueue(*app, live->session()); !may) {
     co_return std::unexpected(std::move(may.error()));
+  }
+  if (auto free = check_line(request, live->session()); !free) {
+    co_return std::unexpected(std::move(free.error()));
   }
   request.permission_mode_max = permission_mode_max(deps_.policies.of(*app, live->session().agent));
   auto turn =
@@ -317,14 +339,16 @@ Async<bool> Sessions::close(AppName app, SessionId id) {
 Async<WorkListing> Sessions::files(AppName app, SessionId id) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  co_return co_await deps_.dirs.list(std::move(id).str(), Lane(session->app));
+  co_return co_await deps_.dirs.list(std::move(id).str(), Lane(session->app),
+                                     shared_path(session->workspace));
 }
 
 Async<std::unique_ptr<WorkFileReader>> Sessions::open_file(AppName app, SessionId id,
                                                            std::string path) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
-  co_return co_await deps_.dirs.open(std::move(id).str(), std::move(path), Lane(session->app));
+  co_return co_await deps_.dirs.open(std::move(id).str(), std::move(path), Lane(session->app),
+                                     shared_path(session->workspace));
 }
 
 SessionLoad Sessions::load() const {

@@ -30,6 +30,12 @@ class SessionCloser;
 class WorkFileReader;
 struct SessionDependencies;
 struct SessionOptions;
+class WorkArchive;
+class WorkPut;
+struct ChangedFile;
+struct Committed;
+struct ForkSource;
+struct WorkDiff;
 struct WorkListing;
 
 class Sessions {
@@ -90,6 +96,17 @@ class Sessions {
   Async<WorkListing> files(AppName app, SessionId id);
   Async<std::unique_ptr<WorkFileReader>> open_file(AppName app, SessionId id, std::string path);
 
+  // session_work.cc: against the session's beginning; errors as in Workspaces.
+  Async<WorkDiff> diff(AppName app, SessionId id);
+  Async<std::vector<ChangedFile>> changed_files(AppName app, SessionId id);
+  Async<Committed> commit(AppName app, SessionId id, std::string message);
+  Async<std::unique_ptr<WorkArchive>> archive(AppName app, SessionId id);
+  // Errc::conflict "workspace_read_only"; Errc::gone "session_closed".
+  Async<std::unique_ptr<WorkPut>> put_file(AppName app, SessionId id, std::string path);
+  // As close(), and the session's branch stays with all that is in its worktree. Errc::invalid
+  // "not_a_worktree".
+  Async<bool> close_and_keep(AppName app, SessionId id);
+
   // For what ends sessions without being asked by an app: the sweeper and the watch.
   SessionCloser& closer() { return closer_; }
   LiveSessions& live() { return live_; }
@@ -104,6 +121,7 @@ class Sessions {
 
  private:
   Async<Session> own(AppName app, SessionId id);
+  std::string work_of(const Session& session) const;
   Async<Session> own_for_turn(std::shared_ptr<const App> app, SessionId id);
   Result<void> check_for_turn(const App& app, const Session& session) const;
   Result<void> check_enqueue(const App& app, const Session& session) const;
@@ -113,8 +131,11 @@ class Sessions {
                                           std::shared_ptr<AskGate> gate = nullptr);
   Result<void> check_space(const App& app) const;
   Result<void> check_policy(const Policy& policy, const Session& session) const;
+  Result<void> check_line(const TurnRequest& request, const Session& session) const;
   Result<Session> new_session(const App& app, SessionRequest request);
-  Async<void> start_first(std::shared_ptr<LiveSession> live, std::optional<KeyWrite> key,
+  Async<std::shared_ptr<const ForkSource>> fork_source(AppName app, SessionRequest* request);
+  Async<void> start_first(std::shared_ptr<LiveSession> live,
+                          std::shared_ptr<const ForkSource> source, std::optional<KeyWrite> key,
                           HangUp* hang_up);
 
   // Owns what the references below name, so that this header shows none of it to the API.

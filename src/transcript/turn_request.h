@@ -26,6 +26,7 @@ struct TurnRequest {
   // turn.
   bool is_reserved = false;
   bool waits = false;                      // rather than be refused by a limit that ends in time
+  bool waits_for_workspace = true;         // while others work in the owner's directory
   std::shared_ptr<EventCollector> events;  // gathers them for the answer; none: no caller waits
   ByteHold memory;                         // for what is gathered; by default without a limit
   std::shared_ptr<KeyHold> key{};          // null: it was asked without one

@@ -70,6 +70,7 @@ Async<bool> SessionSweep::delete_one(SessionId id) {
         co_await deps_.rows.remove_closed(id, std::move(event), kSweepJournalRowsMax);
     if (!is_gone) co_return is_gone;
     if (!*is_gone) continue;
+    deps_.sessions.closer().forget_snapshot(id);
     deps_.dirs.remove(std::move(id).str());
     co_return true;
   }

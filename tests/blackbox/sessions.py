@@ -243,7 +243,10 @@ class HeldTurn:
 def assert_created(answer):
     assert answer.status_code == 200, answer.text
     body = answer.json()
-    assert set(body) == {"ok", "session_id", "agent", "model", "created_at"}
+    keys = {"ok", "session_id", "agent", "model", "created_at"}
+    if "workspace" in body:
+        keys |= {"workspace", "workspace_mode"} | ({"branch"} & set(body))
+    assert set(body) == keys
     assert body["ok"] is True
     assert abs(body["created_at"] - time.time()) < 2 * SECONDS_MAX
     return body

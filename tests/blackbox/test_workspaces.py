@@ -6,12 +6,7 @@ import pytest
 from agents import NUMBERS
 from gateway import Gateway, run_program, wait_until
 from sessions import Talker, session_options
-
-
-def workspace(name, path, mode, **keys):
-    """One [workspaces.NAME]."""
-    lines = [f"[workspaces.{name}]", f"path = {json.dumps(str(path))}", f'mode = "{mode}"']
-    return "\n".join(lines + [f"{key} = {json.dumps(value)}" for key, value in keys.items()]) + "\n"
+from workspaces import workspace
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,12 @@
 
 namespace clawdforge {
 
+// A directory outside of the agent's own that it works with.
+struct VisiblePath {
+  std::string path;
+  bool is_writable = false;
+};
+
 // Which agent is started, for whom and where.
 struct StartOrder {
   AgentSpec spec;
@@ -28,6 +34,7 @@ struct StartOrder {
   // and whether it is there already. A new one has a UUID of ours.
   std::string conversation_id = {};
   bool loads_conversation = false;
+  std::vector<VisiblePath> visible = {};  // its workspace; what else it sees does not depend on it
 };
 
 class AgentStarter {

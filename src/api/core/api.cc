@@ -157,8 +157,9 @@ Admission Api::admit(Request& request) {
                                    ? std::min(endpoint.body_bytes_max, limits_.body_bytes_max)
                                    : limits_.body_bytes_max;
   }
-  if (endpoint.body == Body::multipart) admission.body_bytes_max = endpoint.body_bytes_max;
-  admission.pulls_body = endpoint.body == Body::multipart;
+  const bool is_pulled = endpoint.body == Body::multipart || endpoint.body == Body::bytes;
+  if (is_pulled) admission.body_bytes_max = endpoint.body_bytes_max;
+  admission.pulls_body = is_pulled;
   admission.watches_caller = endpoint.watches_caller;
   admission.handler = [answer = &endpoint.answer, has_fields = endpoint.body == Body::json,
                        caller = std::move(*caller)](Request* admitted) mutable {

@@ -26,7 +26,7 @@ inline constexpr std::size_t kSmallBodyBytesMax = 256 * 1024;
 
 // What the request brings along. A body that nothing is made of is read and dropped; a
 // multipart body is pulled by the endpoint.
-enum class Body { none, json, multipart };
+enum class Body { none, json, multipart, bytes };
 
 // The request lives until the task has ended.
 using Answer = std::function<Task<Response>(Caller caller, Request* request)>;

@@ -182,7 +182,10 @@ Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
   parse_agent(fields, run, defaults);
   run.permission_mode = permission_mode_of(fields);
   run.files = files_of(fields);
-  run.waits = fields.boolean("wait").value_or(false);
+  const auto wait = fields.boolean("wait");
+  run.waits = wait.value_or(false);
+  run.waits_for_workspace = wait.value_or(true);
+  run.workspace_name = fields.text("workspace").value_or("");
   run.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
   for (const std::string& name :
        fields.texts("include", kIncludesMax).value_or(std::vector<std::string>{})) {

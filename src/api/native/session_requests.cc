@@ -134,8 +134,17 @@ Result<SessionRequest> parse_session(std::string_view body, std::string* ignored
   if (!object) return std::unexpected(object.error());
   Fields fields(*object);
   SessionRequest session;
-  session.agent = fields.text("agent").value_or("claude");
-  if (!is_identifier(session.agent)) {
+  session.workspace = fields.text("workspace").value_or("");
+  session.from = fields.text("from").value_or("");
+  if (!session.from.empty() && !is_identifier(session.from)) {
+    fields.wrong("from", "is not the id of a session");
+  }
+  if (!session.from.empty() && !session.workspace.empty()) {
+    fields.wrong("workspace", "is that of the session in from");
+  }
+  const bool is_fork = !session.from.empty();
+  session.agent = fields.text("agent").value_or(is_fork ? "" : "claude");
+  if (!is_identifier(session.agent) && !(is_fork && session.agent.empty())) {
     fields.wrong("agent", "must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -");
   }
   session.meta = meta_of(fields, body);
@@ -166,7 +175,9 @@ Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
   turn.files = files_of(fields);
   turn.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
   parsed.format = event_format_of(fields, defaults.event_format);
-  parsed.turn.waits = fields.boolean("wait").value_or(false);
+  const auto wait = fields.boolean("wait");
+  parsed.turn.waits = wait.value_or(false);
+  parsed.turn.waits_for_workspace = wait.value_or(true);
   parsed.is_streamed = fields.boolean("stream").value_or(accepts_stream);
   if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
   return parsed;

@@ -1,5 +1,7 @@
 #include "api/native/session_routes.h"
 
+#include <boost/json.hpp>
+
 #include "api/core/failure_answer.h"
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
@@ -77,9 +79,18 @@ Task<Response> list(Sessions* sessions, const SessionRows* rows, Caller caller, 
 }
 
 Task<Response> close(Sessions* sessions, Caller caller, Request* request) {
+  auto object = parse_json_object(request->body);
+  if (!object) co_return problem(object.error(), request->id);
+  Fields fields(*object);
+  const bool keep = fields.boolean("keep").value_or(false);
+  std::string ignored;
+  const auto checked = fields.check(&ignored);
+  name_ignored_fields(*request, std::move(ignored));
+  if (!checked) co_return problem(checked.error(), request->id);
   const auto id = session_id_of(*request);
   if (!id) co_return problem(id.error(), request->id);
-  const auto was_open = co_await sessions->close(caller.app->name, *id);
+  const auto was_open = keep ? co_await sessions->close_and_keep(caller.app->name, *id)
+                             : co_await sessions->close(caller.app->name, *id);
   if (!was_open) co_return problem(was_open.error(), request->id);
   co_return json_response(*was_open ? R"({"ok":true})" : R"({"ok":true,"already_closed":true})");
 }
@@ -201,7 +212,7 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
       {"GET", "/sessions/{id}", Permit::app, Body::none,
        [all](Caller caller, Request* request) { return show(all, std::move(caller), request); }});
   endpoints.push_back(
-      {"DELETE", "/sessions/{id}", Permit::app, Body::none,
+      {"DELETE", "/sessions/{id}", Permit::app, Body::json,
        [all](Caller caller, Request* request) { return close(all, std::move(caller), request); }});
   endpoints.push_back({"POST", "/sessions/{id}/turn", Permit::app, Body::json,
                        keyed(keys, compute,

@@ -15,6 +15,7 @@ Response created_session(const Session& session) {
   append_member(body, "agent", session.agent);
   append_member(body, "model", unless_empty(session.model));
   append_member(body, "created_at", session.created_at);
+  append_workspace(body, session.workspace);
   body += '}';
   return json_response(std::move(body));
 }

@@ -29,7 +29,15 @@ void append_session_state(std::string& out, const SessionView& view) {
   out += object_or_empty(session.meta);
   append_member(out, "usage", session.usage);
   append_member(out, "cost_usd", session.cost_usd);
+  append_workspace(out, session.workspace);
   out += '}';
+}
+
+void append_workspace(std::string& out, const SessionWorkspace& workspace) {
+  if (workspace.name.empty()) return;
+  append_member(out, "workspace", workspace.name);
+  append_member(out, "workspace_mode", name_of(workspace.mode));
+  if (!workspace.branch.empty()) append_member(out, "branch", workspace.branch);
 }
 
 Response session_list(std::vector<Session> sessions, const std::optional<std::string>& next_cursor,

@@ -13,6 +13,8 @@
 namespace clawdforge {
 
 void append_session_state(std::string& out, const SessionView& view);
+// Of a session with a workspace; nothing of one without.
+void append_workspace(std::string& out, const SessionWorkspace& workspace);
 
 // A page of the ledger; `view_of` adds what memory knows of each.
 Response session_list(std::vector<Session> sessions, const std::optional<std::string>& next_cursor,

@@ -1,11 +1,13 @@
 #include "ledger/sessions/session_row.h"
 
 #include <algorithm>
+#include <boost/json.hpp>
 
 #include "ledger/core/columns.h"
 #include "ledger/core/row_values.h"
 
 namespace clawdforge {
+namespace json = boost::json;
 namespace {
 
 struct SessionColumn {
@@ -27,6 +29,18 @@ constexpr SessionColumn session_tokens(std::string_view name) {
             session.usage.*kTokens = whole_in(value).value_or(0);
           }};
 }
+
+// The names of its members in the row.
+struct WorkspaceMember {
+  std::string_view name;
+  std::string SessionWorkspace::* text;
+};
+constexpr WorkspaceMember kWorkspaceMembers[] = {{"name", &SessionWorkspace::name},
+                                                 {"path", &SessionWorkspace::path},
+                                                 {"repository", &SessionWorkspace::repository},
+                                                 {"git_dir", &SessionWorkspace::git_dir},
+                                                 {"branch", &SessionWorkspace::branch},
+                                                 {"base", &SessionWorkspace::base}};
 
 constexpr SessionColumn kSessionColumns[] = {
     {.name = "session_id",
@@ -108,6 +122,11 @@ constexpr SessionColumn kSessionColumns[] = {
      .added = [](const Session& session, const InstanceId&) -> SqlValue {
        return std::string(name_of(session.permission_mode));
      }},
+    {.name = "workspace",
+     .read = [](Session& session,
+                const SqlValue& value) { session.workspace = workspace_in(text_or_empty(value)); },
+     .added = [](const Session& session,
+                 const InstanceId&) { return text_or_null(workspace_text(session.workspace)); }},
     {.name = "webhook",
      .added = [](const Session& session,
                  const InstanceId&) { return text_or_null(session.webhook); }},
@@ -121,6 +140,34 @@ static_assert(column_at(kSessionColumns, &SessionColumn::read, "created_at") ==
               kSessionColumnCreatedAt);
 
 }  // namespace
+
+std::string workspace_text(const SessionWorkspace& workspace) {
+  if (workspace == SessionWorkspace{}) return {};
+  json::object object{{"mode", json::string(name_of(workspace.mode))}};
+  for (const WorkspaceMember& member : kWorkspaceMembers) {
+    const std::string& text = workspace.*member.text;
+    if (!text.empty()) object.emplace(member.name, text);
+  }
+  return json::serialize(object);
+}
+
+SessionWorkspace workspace_in(std::string_view text) {
+  SessionWorkspace workspace;
+  boost::system::error_code error;
+  const json::value parsed = json::parse({text.data(), text.size()}, error);
+  const json::object* const object = error ? nullptr : parsed.if_object();
+  const json::value* const mode = object == nullptr ? nullptr : object->if_contains("mode");
+  const auto known = mode != nullptr && mode->is_string()
+                         ? workspace_mode_from(std::string_view(mode->get_string()))
+                         : std::nullopt;
+  if (!known) return workspace;
+  workspace.mode = *known;
+  for (const WorkspaceMember& member : kWorkspaceMembers) {
+    const json::value* const value = object->if_contains(member.name);
+    if (value != nullptr && value->is_string()) workspace.*member.text = value->get_string();
+  }
+  return workspace;
+}
 
 std::string session_columns() { return column_names(kSessionColumns, &SessionColumn::read); }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ledger/core/sql_driver.h"
 #include "model/session.h"
@@ -18,6 +19,11 @@ std::string session_columns();
 std::string session_short_columns();
 inline constexpr std::size_t kSessionColumnId = 0;
 inline constexpr std::size_t kSessionColumnCreatedAt = 1;
+
+// A session's workspace as its row has it. What cannot be understood is none: its agent then has a
+// directory of its own.
+std::string workspace_text(const SessionWorkspace& workspace);
+SessionWorkspace workspace_in(std::string_view text);
 
 // A session that the database calls closed is closed here, whatever its time says.
 Session session_from(const SqlRow& row);

@@ -191,6 +191,15 @@ Async<void> SessionRows::note_agent(SessionId id, std::string agent_session_id, 
   co_return Result<void>();
 }
 
+Async<void> SessionRows::note_workspace(SessionId id, SessionWorkspace workspace, Lane lane) {
+  return worker_.call<void>(
+      std::move(lane), Access::write,
+      [id = std::move(id), text = workspace_text(workspace)](SqlDriver& driver) {
+        return without_rows(driver.execute(
+            "UPDATE sessions SET workspace = $2 WHERE session_id = $1", {id.str(), text}));
+      });
+}
+
 Async<void> SessionRows::forget_process(SessionId id, Lane lane) {
   return worker_.call<void>(std::move(lane), Access::write,
                             [id = std::move(id), self = self_](SqlDriver& driver) {

@@ -49,6 +49,8 @@ class SessionRows {
   // Errc::gone "session_closed" when the row is closed, gone, or another living gateway's.
   Async<void> note_agent(SessionId id, std::string agent_session_id, ProcessMark process,
                          std::optional<SessionCreated> created, Lane lane = {});
+  // What it works on has been made.
+  Async<void> note_workspace(SessionId id, SessionWorkspace workspace, Lane lane = {});
   // Its agent does not run any more. A session of another living gateway stays as it is.
   Async<void> forget_process(SessionId id, Lane lane = {});
   // Removes a session whose agent did not start. Nothing of it is left but `why` in the audit.

@@ -102,7 +102,7 @@ TextArray arguments_of(const LaunchOptions& options, const ChildPlan& plan) {
   arguments.add("cf-launcher");
   arguments.add(std::to_string(options.kill_grace.count()));
   if (options.in_namespace) arguments.add("pid-namespace");
-  if (!options.hidden.path.empty()) {
+  if (!options.hidden.path.empty() && !plan.sees_hidden) {
     const auto keep = [&](const std::string& dir) {
       arguments.add("keep");
       arguments.add(dir);

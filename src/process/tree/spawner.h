@@ -49,6 +49,7 @@ struct ChildPlan {
   std::string working_dir;
   BusyPath busy = {};
   std::string own_dir = {};  // below the hidden directory, and seen by this tree; empty: none
+  bool sees_hidden = false;  // a program of ours that works on what is in there
 };
 
 // A program of root gets the capabilities of root at its start. Takes those away that the launcher

@@ -10,6 +10,16 @@
 namespace clawdforge {
 namespace {
 
+// What the agent sees beside its own directories. Of a repository it may read everything and write
+// nothing: what lies there, such as a hook, is started by the owner's own git.
+std::vector<VisiblePath> visible_paths(const SessionWorkspace& workspace) {
+  if (workspace.is_shared()) {
+    return {{.path = workspace.path, .is_writable = workspace.mode == WorkspaceMode::direct}};
+  }
+  if (workspace.repository.empty()) return {};
+  return {{.path = workspace.repository, .is_writable = false}};
+}
+
 Failure never_started() {
   return fail_for_now(Errc::unavailable, "queue_timeout",
                       "No place for another agent became free in time; it is safe to try again.",
@@ -122,13 +132,14 @@ Task<std::optional<Failure>> AgentSeat::start_process(bool is_unasked) {
   auto started = deps_.starter.start_session(
       {.spec = *spec,
        .app = session_.app,
-       .working_dir = dir->work,
+       .working_dir = Workspaces::work_dir(session_.workspace, dir->work),
        .temp_dir = dir->temp,
        .own_dir = dir->own,
        .permission_mode = permission_mode_,
        .secrets = deps_.policies.mcp_secrets(session_.mcp_servers),
        .conversation_id = loads ? session_.agent_session_id : deps_.ids.uuid(),
-       .loads_conversation = loads});
+       .loads_conversation = loads,
+       .visible = visible_paths(session_.workspace)});
   if (!started) co_return started.error();
   agent_ = std::move(*started);
   move_to(SeatState::opening);
@@ -157,7 +168,7 @@ Task<std::optional<Failure>> AgentSeat::open(bool is_unasked,
 Conversation AgentSeat::conversation(bool is_unasked) const {
   const SessionDir dir = deps_.dirs.of(session_.id.str());
   return {.name = session_.id.str(),
-          .working_dir = dir.work,
+          .working_dir = Workspaces::work_dir(session_.workspace, dir.work),
           .temp_dir = dir.temp,
           .agent_session_id = session_.agent_session_id,
           .is_unasked = is_unasked,

@@ -56,6 +56,9 @@ class LiveSession final : public SeatOwner {
   std::optional<std::chrono::steady_clock::time_point> idle_since() const;
   bool can_reload_conversation() const { return seat_.opened().can_load; }
 
+  // Makes what its agent works on, before start(). Until one of them has failed, or start() has
+  // ended, turns wait.
+  Task<std::optional<Failure>> make_workspace(std::shared_ptr<const ForkSource> source);
   // Starts its agent for the first time. Not for a turn: the caller bounds it by interrupt().
   Task<std::optional<Failure>> start(SessionCreated created);
   // Makes a start() under way fail soon.
@@ -94,6 +97,10 @@ class LiveSession final : public SeatOwner {
   Task<void> wait_for_space() override { return journal_.wait_for_space(); }
   void on_vacated() override { note_quiet(); }
   bool is_closed() const override { return ending_ == TurnStop::closed; }
+
+  // live_session_work.cc: what it works on.
+  Task<std::optional<Failure>> make_its_workspace(std::shared_ptr<const ForkSource> source);
+  DirectTurns::Hold join_line();
 
   // live_session_turns.cc: one turn after the other.
   Task<void> work();

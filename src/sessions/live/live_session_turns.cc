@@ -44,7 +44,12 @@ void LiveSession::end_work() {
 }
 
 Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
-  auto failure = co_await prepare(turn);
+  DirectTurns::Hold line = join_line();
+  turn->waits_in_line = true;
+  const bool is_first = co_await line.first([turn] { return turn->is_stopped(); });
+  turn->waits_in_line = false;
+  std::optional<Failure> failure;
+  if (is_first) failure = co_await prepare(turn);
   if (!failure && turn->ticket) failure = turn->ticket->refused_since();
   if (!failure && !turn->is_stopped()) failure = ask(*turn);
   if (!failure && turn->is_asked()) co_await await_end(turn);
@@ -183,9 +188,10 @@ void LiveSession::stop_turn(LiveTurn& turn, TurnStop reason) {
   if (turn.is_over() || (turn.is_stopped() && !is_closing)) return;
   if (!turn.is_stopped()) {
     turn.stop = reason;
-    turn.stop_failure = turns_.failure_of(reason, turn, seat_.has_slot());
+    turn.stop_failure = turns_.failure_of(reason, turn, seat_.has_slot() && !turn.waits_in_line);
   }
   if (!turn.is_asked()) {
+    if (turn.waits_in_line && deps_.workspaces != nullptr) deps_.workspaces->direct().nudge();
     seat_.interrupt();
     return;
   }

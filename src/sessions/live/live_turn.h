@@ -83,6 +83,7 @@ class LiveTurn {
   std::chrono::steady_clock::time_point asked_at;    // once its agent was asked
   std::chrono::steady_clock::time_point give_up_at;  // until when its session waits for it
   std::optional<bool> is_resumed;
+  bool waits_in_line = false;      // for the owner's directory, in which others work
   std::uint64_t start_mark = 0;    // of its beginning in the journal
   std::uint64_t journal_mark = 0;  // of its end, once it is over
   std::string error_tail;

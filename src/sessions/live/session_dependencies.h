@@ -24,6 +24,7 @@
 #include "storage/work/acpx_records.h"
 #include "storage/work/session_dirs.h"
 #include "uploads/uploads.h"
+#include "workspaces/workspaces.h"
 
 namespace clawdforge {
 
@@ -44,6 +45,7 @@ struct SessionDependencies {
   Metrics& metrics;
   ByteBudget* memory = nullptr;  // counts what waits for the ledger; null: without a limit
   std::function<void(const AppName&)> on_news = {};  // something is to be told to a webhook
+  Workspaces* workspaces = nullptr;                  // null: there are none
 };
 
 struct SessionOptions {

@@ -154,6 +154,25 @@ Async<RunDir> RunDirs::make(std::string run_id, RunFiles files, Lane lane) {
   co_return run;
 }
 
+Async<void> RunDirs::move_attachments(std::string run_id, std::string inside,
+                                      std::vector<std::string> names, Lane lane) {
+  if (names.empty()) co_return Result<void>{};
+  co_return co_await disk_.call(std::move(lane),
+                                [dirs = dirs_, id = std::move(run_id), inside = std::move(inside),
+                                 names = std::move(names)]() -> Result<void> {
+                                  const Descriptor from = dirs.open_inside(id, "work");
+                                  const Descriptor into = dirs.open_inside(id, inside.c_str());
+                                  for (const std::string& name : names) {
+                                    if (::renameat2(from.number(), name.c_str(), into.number(),
+                                                    name.c_str(), RENAME_NOREPLACE) != 0) {
+                                      return file_failure(errno,
+                                                          "moving an attachment into a workspace");
+                                    }
+                                  }
+                                  return {};
+                                });
+}
+
 void RunDirs::remove(std::string run_id, Lane lane) {
   if (!is_dir_name(run_id)) return;  // make() has made none
   remove_dir(dirs_, std::move(run_id), std::move(lane), disk_, log_);

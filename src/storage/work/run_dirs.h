@@ -45,6 +45,11 @@ class RunDirs {
   // otherwise.
   Async<RunDir> make(std::string run_id, RunFiles files, Lane lane = {});
 
+  // Moves attachments from `work` into the directory `inside` of the run, which is there.
+  // Errc::unavailable when something of such a name is there already.
+  Async<void> move_attachments(std::string run_id, std::string inside,
+                               std::vector<std::string> names, Lane lane = {});
+
   // Returns at once; nothing below the directory that is a link is followed. What cannot
   // be removed is logged, and tried again by clear() at the next start.
   void remove(std::string run_id, Lane lane = {});

@@ -51,12 +51,13 @@ class SessionDirs {
   Async<std::vector<std::string>> attach(std::string session_id, std::int64_t turn_index,
                                          std::vector<Attachment> attachments, Lane lane = {});
 
-  // A session without a directory has no files.
-  Async<WorkListing> list(std::string session_id, Lane lane = {});
+  // A session without a directory has no files. `elsewhere` is the directory that it works in
+  // instead of its own; empty: its own. So for open().
+  Async<WorkListing> list(std::string session_id, Lane lane = {}, std::string elsewhere = {});
   // `path` is foreign: no link is followed out of `work`, and only regular files open.
   // Errc::not_found "file_not_found".
   Async<std::unique_ptr<WorkFileReader>> open(std::string session_id, std::string path,
-                                              Lane lane = {});
+                                              Lane lane = {}, std::string elsewhere = {});
 
   // Returns at once; what cannot be removed is logged, and tried again by keep_only().
   void remove(std::string session_id, Lane lane = {});

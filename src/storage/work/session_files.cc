@@ -120,9 +120,15 @@ class Walk {
   bool is_full_ = false;
 };
 
-Result<WorkListing> list_work(const NamedDirs& dirs, const std::string& id) {
+Descriptor open_work(const NamedDirs& dirs, const std::string& id, const std::string& elsewhere) {
+  if (elsewhere.empty()) return dirs.open_inside(id, "work");
+  return Descriptor(::open(elsewhere.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+Result<WorkListing> list_work(const NamedDirs& dirs, const std::string& id,
+                              const std::string& elsewhere) {
   WorkListing listing;
-  Descriptor work = dirs.open_inside(id, "work");
+  Descriptor work = open_work(dirs, id, elsewhere);
   if (!work.is_open() && is_our_trouble(errno)) {
     return file_failure(errno, "opening a session's directory");
   }
@@ -187,8 +193,8 @@ struct OpenedFile {
 };
 
 Result<OpenedFile> open_work_file(const NamedDirs& dirs, const std::string& id,
-                                  const std::string& path) {
-  const Descriptor work = dirs.open_inside(id, "work");
+                                  const std::string& path, const std::string& elsewhere) {
+  const Descriptor work = open_work(dirs, id, elsewhere);
   if (!work.is_open()) return not_opened(errno);
   const Descriptor place = open_place(work.number(), path);
   if (!place.is_open()) return not_opened(errno);
@@ -220,22 +226,23 @@ Async<std::string> WorkFileReader::read(std::size_t bytes_max) {
   co_return co_await disk_.call(lane_, [file = file_, wanted] { return file->read(wanted); });
 }
 
-Async<WorkListing> SessionDirs::list(std::string session_id, Lane lane) {
+Async<WorkListing> SessionDirs::list(std::string session_id, Lane lane, std::string elsewhere) {
   if (!is_dir_name(session_id)) co_return WorkListing();
   co_return co_await disk_.call(
-      std::move(lane), [dirs = dirs_, id = std::move(session_id)] { return list_work(dirs, id); });
+      std::move(lane), [dirs = dirs_, id = std::move(session_id), other = std::move(elsewhere)] {
+        return list_work(dirs, id, other);
+      });
 }
 
 Async<std::unique_ptr<WorkFileReader>> SessionDirs::open(std::string session_id, std::string path,
-                                                         Lane lane) {
+                                                         Lane lane, std::string elsewhere) {
   if (!is_dir_name(session_id) || path.empty() || path.front() == '/' ||
       path.find('\0') != path.npos) {
     co_return no_such_file();
   }
-  auto opened =
-      co_await disk_.call(lane, [dirs = dirs_, id = std::move(session_id), path = std::move(path)] {
-        return open_work_file(dirs, id, path);
-      });
+  auto opened = co_await disk_.call(
+      lane, [dirs = dirs_, id = std::move(session_id), path = std::move(path),
+             other = std::move(elsewhere)] { return open_work_file(dirs, id, path, other); });
   if (!opened) co_return std::unexpected(std::move(opened.error()));
   co_return std::make_unique<WorkFileReader>(std::move(opened->file), opened->size, std::move(lane),
                                              disk_);

@@ -1,0 +1,63 @@
+// How a LiveSession gets what its agent works on.
+#include <utility>
+
+#include "json/json_members.h"
+#include "sessions/live/live_session.h"
+
+namespace clawdforge {
+namespace {
+
+// As an update of the agent's own shape, so that readers who know no such method pass it by.
+std::string setup_message(const SetupReport& report) {
+  std::string text = R"({"jsonrpc":"2.0","method":"clawdforge/setup","params":{"command":[)";
+  for (const std::string& part : report.command) {
+    if (text.back() != '[') text += ',';
+    append_json_string(text, part);
+  }
+  text += ']';
+  append_member(text, "output", report.output);
+  append_member(text, "output_truncated", report.is_output_cut);
+  append_member(text, "stderr", report.error_tail);
+  return text + "}}";
+}
+
+}  // namespace
+
+Task<std::optional<Failure>> LiveSession::make_workspace(std::shared_ptr<const ForkSource> source) {
+  const auto alive = shared_from_this();
+  is_working_ = true;  // a turn that comes meanwhile waits
+  auto failure = co_await make_its_workspace(std::move(source));
+  if (failure) end_work();
+  co_return failure;
+}
+
+Task<std::optional<Failure>> LiveSession::make_its_workspace(
+    std::shared_ptr<const ForkSource> source) {
+  const Lane lane(session_.app);
+  const auto dir = co_await deps_.dirs.make(session_.id.str(), lane);
+  if (!dir) co_return dir.error();
+  auto made = co_await deps_.workspaces->make(session_.workspace,
+                                              {.id = session_.id.str(),
+                                               .app = session_.app,
+                                               .own_dir = dir->own,
+                                               .work = dir->work,
+                                               .temp = dir->temp},
+                                              std::move(source));
+  if (!made) co_return made.error();
+  session_.workspace = std::move(made->workspace);
+  const auto noted = co_await deps_.rows.note_workspace(session_.id, session_.workspace, lane);
+  if (!noted) co_return noted.error();
+  if (made->setup) journal_.append(0, EventKind::update, setup_message(*made->setup));
+  co_return std::nullopt;
+}
+
+// A place in the line of the owner's directory, where the turn works in that itself.
+DirectTurns::Hold LiveSession::join_line() {
+  if (deps_.workspaces == nullptr || !session_.workspace.is_shared() ||
+      session_.workspace.mode != WorkspaceMode::direct) {
+    return {};
+  }
+  return deps_.workspaces->direct().join(session_.workspace.path);
+}
+
+}  // namespace clawdforge

@@ -1,0 +1,65 @@
+// Programs runs the small programs that workspaces need, git and an owner's setup, each as a tree
+// of its own with a deadline and a limit on its output. Few run at a time; the others wait. Io
+// thread only. Its owner calls stop() and waits for its callers before it dies.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <set>
+#include <string>
+
+#include "base/async/async.h"
+#include "base/async/signal.h"
+#include "process/tree/child.h"
+#include "process/tree/spawner.h"
+
+namespace clawdforge {
+
+inline constexpr std::size_t kProgramsMax = 4;           // at the same time
+inline constexpr std::size_t kProgramsWaitingMax = 200;  // over that: 503 "queue_full"
+
+struct ProgramOrder {
+  ChildPlan plan;
+  std::string input = {};
+  std::size_t output_bytes_max = 0;
+  bool ends_when_cut = true;  // a program that says more is ended
+  std::chrono::seconds time_max{};
+};
+
+struct ProgramEnd {
+  ExitStatus status = Unknown{};
+  std::string output;
+  bool is_cut = false;   // it said more
+  bool is_late = false;  // it was ended because its time was over
+  std::string error_tail;
+
+  bool is_good() const { return status == ExitStatus(Exited{0}) && !is_cut && !is_late; }
+};
+
+class Programs {
+ public:
+  Programs(IoExecutor executor, Spawner& spawner) : executor_(executor), spawner_(spawner) {}
+  Programs(const Programs&) = delete;
+  Programs& operator=(const Programs&) = delete;
+
+  // However it ends, all that it has started has ended when this returns. Errc::unavailable
+  // "queue_full", "no_resources" or "draining".
+  Async<ProgramEnd> run(ProgramOrder order);
+
+  // Ends those that run, and refuses others from now on.
+  void stop();
+
+ private:
+  class Place;
+  Async<ProgramEnd> run_now(ProgramOrder order);
+
+  const IoExecutor executor_;
+  Spawner& spawner_;
+  std::size_t running_ = 0;
+  std::size_t waiting_ = 0;
+  std::set<Child*> children_;
+  bool is_stopped_ = false;
+  Signal freed_;
+};
+
+}  // namespace clawdforge
