@@ -48,9 +48,10 @@ std::vector<Command> own_commands() {
 // The table. A room of commands adds its rows here.
 std::vector<Command> join_table(std::vector<Command> further) {
   std::vector<Command> table = run_commands();
-  for (auto rows : {chat_commands(), gateway_commands(), agent_commands(), usage_commands(),
-                    session_commands(), job_commands(), login_commands(), token_commands(),
-                    audit_commands(), top_commands(), std::move(further), own_commands()}) {
+  for (auto rows :
+       {chat_commands(), gateway_commands(), agent_commands(), usage_commands(), session_commands(),
+        work_commands(), job_commands(), login_commands(), token_commands(), audit_commands(),
+        top_commands(), std::move(further), own_commands()}) {
     std::ranges::move(rows, std::back_inserter(table));
   }
   return table;

@@ -108,6 +108,8 @@ Words offers_of(Offers kind, std::string_view words, const Invocation& invocatio
       return profile_names();
     case Offers::agents:
       return asked_names({"/agents", "agents", "name", TokenKind::any}, invocation);
+    case Offers::workspaces:
+      return asked_names({"/workspaces", "workspaces", "name", TokenKind::any}, invocation);
     case Offers::sessions:
       return asked_names({"/sessions", "sessions", "session_id", TokenKind::app}, invocation);
     case Offers::jobs:

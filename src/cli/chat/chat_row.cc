@@ -22,6 +22,7 @@ Done chat(Invocation& invocation) {
   settings.wish = {.agent = arguments.text("--agent"),
                    .model = arguments.text("--model"),
                    .permission = arguments.text("--permission"),
+                   .workspace = arguments.text("--workspace"),
                    .prefers_ask = settings.is_terminal};
   if (!arguments.has("--no-history")) settings.history_file = chat_history_file();
   Chat chat(
@@ -53,6 +54,10 @@ std::vector<Command> chat_commands() {
                             "agent can; without a terminal the gateway's)",
                     .offers = Offers::words,
                     .words = "deny_all approve_reads ask approve_all"},
+                   {.name = "--workspace",
+                    .value = "NAME",
+                    .help = "the workspace that it works on",
+                    .offers = Offers::workspaces},
                    {.name = "--no-history", .help = "do not keep what is typed"}},
        .examples = {"clawdforge chat --agent demo", "clawdforge chat --session 01a1e2bf-6b42-7000",
                     "printf 'Hello\\nAnd now?\\n' | clawdforge chat --agent demo"},

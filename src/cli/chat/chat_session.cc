@@ -39,6 +39,7 @@ Asked<void> ChatSession::create(const SessionWish& wish) {
   json::object body;
   if (!wish.agent.empty()) body["agent"] = wish.agent;
   if (!wish.model.empty()) body["model"] = wish.model;
+  if (!wish.workspace.empty()) body["workspace"] = wish.workspace;
   if (!wish.permission.empty()) body["permission_mode"] = wish.permission;
   if (wish.permission.empty() && wish.prefers_ask) body["permission_mode"] = "ask";
   const auto make = [&] {

@@ -17,6 +17,7 @@ struct SessionWish {
   std::string agent;
   std::string model;
   std::string permission;
+  std::string workspace;     // empty: an empty directory
   bool prefers_ask = false;  // mode `ask` where the agent and the policy allow it
 };
 

@@ -12,6 +12,7 @@ std::vector<Command> run_commands();      // run, upload
 std::vector<Command> agent_commands();    // agent list, check
 std::vector<Command> usage_commands();    // usage
 std::vector<Command> session_commands();  // session new, turn, get, list, events, …
+std::vector<Command> work_commands();     // workspace list; session diff, archive, put, commit
 std::vector<Command> job_commands();      // job add, list, get, wait, cancel
 std::vector<Command> login_commands();    // login, logout, whoami
 std::vector<Command> gateway_commands();  // agents, health, sweep

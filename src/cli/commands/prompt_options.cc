@@ -48,7 +48,11 @@ std::vector<Option> agent_options() {
            .value = "LEVEL",
            .help = "low, medium, high, xhigh or max",
            .offers = Offers::words,
-           .words = "low medium high xhigh max"}};
+           .words = "low medium high xhigh max"},
+          {.name = "--workspace",
+           .value = "NAME",
+           .help = "the workspace that it works on; clawdforge workspace list shows them",
+           .offers = Offers::workspaces}};
 }
 
 std::vector<Option> prompt_options() {
@@ -85,7 +89,7 @@ Asked<std::string> key_of(const Arguments& arguments) {
 }
 
 Asked<void> add_agent_fields(const Arguments& arguments, json::object& body) {
-  for (const char* name : {"agent", "model", "effort"}) {
+  for (const char* name : {"agent", "model", "effort", "workspace"}) {
     const std::string option = std::string("--") + name;
     if (arguments.has(option)) body[name] = arguments.text(option);
   }

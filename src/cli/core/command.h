@@ -14,7 +14,7 @@ struct Invocation;
 
 // What a shell offers as the value of an option, or in the place of an argument. Sessions, jobs,
 // agents and tokens are asked of the gateway.
-enum class Offers { nothing, words, files, agents, sessions, jobs, tokens, profiles };
+enum class Offers { nothing, words, files, agents, sessions, jobs, tokens, profiles, workspaces };
 
 struct Option {
   std::string_view name;     // "--agent"
