@@ -272,6 +272,7 @@ def test_the_environment_is_an_allow_list(app, forge):
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")}
     assert set(switches.values()) == {"1"}
     assert 0 <= int(env.pop("CLAUDE_CODE_MAX_RETRIES")) <= 2
+    assert env.pop("ENABLE_CLAUDEAI_MCP_SERVERS") == "false"
     assert own["TMPDIR"] == own["CLAUDE_CODE_TMPDIR"]
     assert own["TMPDIR"].startswith(f"{forge.data_dir}/runs/")
     assert env == {"PATH": "/usr/bin:/bin", "HOME": str(forge.root), "ANTHROPIC_API_KEY": KEY,
