@@ -78,10 +78,11 @@ Task<Response> list(Sessions* sessions, const SessionRows* rows, Caller caller, 
   });
 }
 
+// Clients that know no `keep` may send anything here: only a JSON object is looked at.
 Task<Response> close(Sessions* sessions, Caller caller, Request* request) {
   auto object = parse_json_object(request->body);
-  if (!object) co_return problem(object.error(), request->id);
-  Fields fields(*object);
+  const boost::json::object given = object ? std::move(*object) : boost::json::object();
+  Fields fields(given);
   const bool keep = fields.boolean("keep").value_or(false);
   std::string ignored;
   const auto checked = fields.check(&ignored);
