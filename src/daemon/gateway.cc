@@ -258,7 +258,7 @@ Endpoints Gateway::endpoints() {
                    {[this] { return starter_.list(); }, [this] { return outlook_.look(); },
                     static_cast<int>(::geteuid())},
                    policies_);
-  add_workspace_routes(all, workspaces_, policies_);
+  add_workspace_routes(all, [this] { return workspaces_.list(); }, policies_);
   add_session_work_routes(all, sessions_, apps_, static_cast<std::size_t>(config.file_bytes_max));
   add_job_routes(all,
                  {&jobs_, &deps_.ledger.jobs, &answer_files_, &policies_, &keys_, job_calls()});

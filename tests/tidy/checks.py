@@ -21,7 +21,7 @@ MAIN_MAY_INCLUDE = {"base", "process/host", "agent/demo", "offline", "doctor", "
 # What the tests of a room use beyond what the room itself may: fixtures, and the real thing below.
 TESTS_MAY_INCLUDE = {
     "agent/demo": {"agent/claude"},
-    "api/core": {"api/admin", "api/jobs", "api/native", "http/server", "agent/core", "ledger", "sessions/live",
+    "api/core": {"api/admin", "api/jobs", "api/native", "api/workspaces", "http/server", "agent/core", "ledger", "sessions/live",
                  "storage/disk", "storage/work", "uploads"},
     "ledger/jobs": {"ledger"},
     "api/native": {"agent/core", "ledger", "sessions/live", "storage/disk", "storage/work"},

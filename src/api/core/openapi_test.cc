@@ -24,6 +24,8 @@
 #include "api/native/run_routes.h"
 #include "api/native/session_routes.h"
 #include "api/native/usage_routes.h"
+#include "api/workspaces/session_work_routes.h"
+#include "api/workspaces/workspace_routes.h"
 #include "base/async/run_to_end.h"
 #include "http/message/router.h"
 #include "ledger/open_ledger.h"
@@ -112,6 +114,8 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   add_session_routes(endpoints, sessions, apps, quota, memory, keys, compute, ledger->sessions, {});
   add_event_routes(endpoints, sessions, apps, quota, memory);
   add_permission_routes(endpoints, sessions);
+  add_session_work_routes(endpoints, sessions, apps, 1024);
+  add_workspace_routes(endpoints, {}, policies);
   add_agent_routes(endpoints, {}, policies);
   add_whoami_routes(endpoints, policies, {});
   AppRemovals removals({ledger->apps, sessions, clock, log});

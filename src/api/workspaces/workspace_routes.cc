@@ -1,19 +1,20 @@
 #include "api/workspaces/workspace_routes.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "api/core/problem.h"
 #include "json/json_members.h"
-#include "workspaces/workspaces.h"
 
 namespace clawdforge {
 namespace {
 
 // Without a policy: for the admin, who sees all.
-Task<Response> list(const Workspaces* workspaces, std::optional<Policy> policy, Request* request) {
-  const auto listings = co_await workspaces->list();
+Task<Response> list(std::shared_ptr<const ListWorkspaces> workspaces, std::optional<Policy> policy,
+                    Request* request) {
+  const auto listings = co_await (*workspaces)();
   if (!listings) co_return problem(listings.error(), request->id);
   std::string body = R"({"workspaces":[)";
   for (const WorkspaceListing& workspace : *listings) {
@@ -29,10 +30,11 @@ Task<Response> list(const Workspaces* workspaces, std::optional<Policy> policy, 
 
 }  // namespace
 
-void add_workspace_routes(Endpoints& endpoints, const Workspaces& workspaces,
+void add_workspace_routes(Endpoints& endpoints, ListWorkspaces workspaces,
                           const Policies& policies) {
+  auto all = std::make_shared<const ListWorkspaces>(std::move(workspaces));
   endpoints.push_back({"GET", "/workspaces", Permit::app_or_admin, Body::none,
-                       [all = &workspaces, of = &policies](Caller caller, Request* request) {
+                       [all, of = &policies](Caller caller, Request* request) {
                          std::optional<Policy> policy;
                          if (caller.kind == CallerKind::app) policy = of->of(*caller.app);
                          return list(all, std::move(policy), request);
