@@ -52,7 +52,7 @@ Result<Ticket> Quota::admit(const App& app, Work work) {
   auto admitted = work.kind == WorkKind::run ? admit_run(app, work) : admit_ask(app, work);
   if (admitted) return admitted;
   tell_limits(admitted.error(), app);
-  metrics_.note_refused(app.name.str(), admitted.error().code);
+  metrics_.note_refused(app.name, work.agent, work.model, admitted.error().code);
   return admitted;
 }
 

@@ -18,7 +18,8 @@ Async<void> Ticket::reserve() {
   auto reserved = co_await budgets_->reserve(key_, app_budgets_, rate_);
   if (!reserved) {
     if (metrics_ != nullptr && reserved.error().kind == Errc::over_quota) {
-      metrics_->note_refused(std::get<0>(key_).str(), reserved.error().code);
+      const auto& [app, agent, model] = key_;
+      metrics_->note_refused(app, agent, model, reserved.error().code);
     }
     co_return std::unexpected(std::move(reserved.error()));
   }

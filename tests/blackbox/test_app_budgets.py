@@ -330,7 +330,8 @@ def test_what_asks_used_is_in_the_metrics(claude):
     metrics = claude.admin.get("/metrics").text
     assert 'clawdforge_asks_total{agent="claude",app="mine",model="sonnet"} 1' in metrics
     assert 'clawdforge_ask_cost_microusd_total{agent="claude",app="mine",model="sonnet"} 250000' in metrics
-    assert 'clawdforge_asks_refused_total{app="mine",code="budget_exhausted"} 1' in metrics
+    assert ('clawdforge_asks_refused_total{agent="claude",app="mine",code="budget_exhausted",'
+            'model="sonnet"} 1') in metrics
 
 
 def test_the_command_line_sets_limits_and_shows_usage(claude):

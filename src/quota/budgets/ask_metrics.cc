@@ -56,11 +56,15 @@ void AskMetrics::note_used(const AskUsage& ask) {
   series.cache_write.increment(ask.tokens.cache_write_tokens);
 }
 
-void AskMetrics::note_refused(const std::string& app, std::string_view code) {
+void AskMetrics::note_refused(const AppName& app, std::string_view agent, std::string_view model,
+                              std::string_view code) {
+  const Labels labels = {{"app", std::string(bounded(apps_, app.str(), kAppLabelsMax))},
+                         {"agent", std::string(bounded(agents_, agent, kAgentLabelsMax))},
+                         {"model", std::string(model_class(model))},
+                         {"code", std::string(code)}};
   metrics_
-      .counter(
-          "clawdforge_asks_refused_total", "Runs and turns that a limit refused, by its code.",
-          {{"app", std::string(bounded(apps_, app, kAppLabelsMax))}, {"code", std::string(code)}})
+      .counter("clawdforge_asks_refused_total",
+               "Runs and turns that were refused at admission, by code.", labels)
       .increment();
 }
 

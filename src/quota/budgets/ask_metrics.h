@@ -28,7 +28,8 @@ class AskMetrics {
 
   void note_used(const AskUsage& ask);
   // The code is one of a fixed set.
-  void note_refused(const std::string& app, std::string_view code);
+  void note_refused(const AppName& app, std::string_view agent, std::string_view model,
+                    std::string_view code);
 
  private:
   using Names = std::set<std::string, std::less<>>;

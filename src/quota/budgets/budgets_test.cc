@@ -90,7 +90,7 @@ TEST(AskMetrics, HaveABoundedNumberOfNames) {
   for (int app = 0; app < 200; ++app) {
     asks.note_used(
         {.app = AppName("app" + std::to_string(app)), .agent = "claude", .model = "claude-opus-4"});
-    asks.note_refused("app" + std::to_string(app), "rate_limited");
+    asks.note_refused(AppName("app" + std::to_string(app)), "claude", "opus", "rate_limited");
   }
   const auto of = [&](const std::string& app) {
     return metrics
