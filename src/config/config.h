@@ -111,6 +111,10 @@ struct Config {
   std::chrono::milliseconds cancel_grace{};
   std::chrono::milliseconds kill_grace{};
   PidNamespace pid_namespace = PidNamespace::automatic;
+  // Of all agents and apps. None: it is not said, so that an agent's table can say "off".
+  std::optional<JailMode> jail;
+  std::vector<std::string> jail_read;
+  std::vector<std::string> jail_write;
   bool allow_root = false;
   std::chrono::seconds drain_grace{};
   std::chrono::seconds permission_timeout{};

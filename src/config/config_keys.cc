@@ -186,16 +186,50 @@ constexpr KeyRow flag(std::string_view name, Default fallback, std::string_view 
           0,    "true or false.", help,          &set_flag<Member>, &show_flag<Member>};
 }
 
+std::string toml_list(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + toml_string(text);
+  return "[" + list + "]";
+}
+
 std::string set_hosts(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
   return store(parse_hosts(text), config.allow_hosts);
 }
 
-std::string show_hosts(const Config& config) {
-  std::string list;
-  for (const std::string& host : config.allow_hosts) {
-    list += (list.empty() ? "" : ", ") + toml_string(host);
-  }
-  return "[" + list + "]";
+std::string show_hosts(const Config& config) { return toml_list(config.allow_hosts); }
+
+std::string set_jail_mode(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
+  config.jail = jail_mode_from(text);
+  return config.jail ? "" : "it must be one of auto, off, files.";
+}
+
+std::string show_jail_mode(const Config& config) {
+  return toml_string(name_of(config.jail.value_or(JailMode::automatic)));
+}
+
+template <auto Member>
+std::string set_jail_paths(const KeyRow&, std::string_view text, const PathOrigin& origin,
+                           Config& config) {
+  return store(parse_jail_paths(text, origin), config.*Member);
+}
+
+template <auto Member>
+std::string show_jail_paths(const Config& config) {
+  return toml_list(config.*Member);
+}
+
+template <auto Member>
+constexpr KeyRow jail_paths(std::string_view name, std::string_view help) {
+  return {name,
+          KeyKind::list,
+          "empty",
+          false,
+          0,
+          0,
+          "a list of paths; not /, /proc or /dev.",
+          help,
+          &set_jail_paths<Member>,
+          &show_jail_paths<Member>};
 }
 
 std::string set_listen(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
@@ -347,6 +381,11 @@ constexpr KeyRow kRows[] = {
     choice<&Config::pid_namespace, kPidNamespaces>(
         "pid_namespace", {"auto"}, "one of auto, on, off.",
         "Whether each agent gets a PID namespace of its own; auto: where the kernel allows it."),
+    {"jail", KeyKind::text, "auto", false, 0, 0, "one of auto, off, files.",
+     "How agents are kept from what is not their own; auto: as well as the system allows.",
+     &set_jail_mode, &show_jail_mode},
+    jail_paths<&Config::jail_read>("jail_read", "What jailed agents can read beside their own."),
+    jail_paths<&Config::jail_write>("jail_write", "What jailed agents can write beside their own."),
     flag<&Config::allow_root>(
         "allow_root", {"false"},
         "Whether the gateway may run as root without a warning; --allow-root alone means true."),

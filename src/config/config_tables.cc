@@ -361,7 +361,9 @@ Result<Policy> read_defaults(const toml::node& node, std::string_view file) {
     return refuse_type("defaults", file, node, "it is a table like [defaults].");
   }
   std::vector<std::string> known;
-  for (const PolicyField& field : policy_fields()) known.emplace_back(field.name);
+  for (const PolicyField& field : policy_fields()) {
+    if (!field.is_of_jail) known.emplace_back(field.name);
+  }
   Policy policy;
   const auto taken =
       each_key(*table, "defaults", file, known, [&](std::string_view key, const toml::node& value) {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "config/config_text.h"
+#include "model/policy_fields.h"
 
 namespace clawdforge {
 namespace {
@@ -103,6 +104,22 @@ Parsed<std::string> parse_path(std::string_view text, const PathOrigin& origin) 
       (std::filesystem::path(origin.working_dir) / path).lexically_normal().string();
   while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
   return absolute;
+}
+
+Parsed<std::vector<std::string>> parse_jail_paths(std::string_view text, const PathOrigin& origin) {
+  std::vector<std::string> paths;
+  for (const std::string& item : split_list(text)) {
+    auto path = parse_path(item, origin);
+    if (!path) return std::unexpected(path.error());
+    if (!is_jail_path(*path)) {
+      return std::unexpected(fmt::format("an agent cannot be given {}.", *path));
+    }
+    if (paths.size() == kPolicyListMax) {
+      return std::unexpected(fmt::format("it must not have more than {} paths.", kPolicyListMax));
+    }
+    paths.push_back(std::move(*path));
+  }
+  return paths;
 }
 
 Parsed<std::string> parse_program(std::string_view text, const PathOrigin& origin) {

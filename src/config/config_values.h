@@ -33,6 +33,9 @@ Parsed<std::vector<std::string>> parse_hosts(std::string_view text);
 // Absolute, without "." and "..", without a slash at its end; a leading ~/ is $HOME.
 Parsed<std::string> parse_path(std::string_view text, const PathOrigin& origin);
 
+// Paths that an agent can be given; each as parse_path() has it.
+Parsed<std::vector<std::string>> parse_jail_paths(std::string_view text, const PathOrigin& origin);
+
 // A bare name stays as it is, to be looked up in PATH.
 Parsed<std::string> parse_program(std::string_view text, const PathOrigin& origin);
 

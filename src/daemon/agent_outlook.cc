@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "agent/core/program_path.h"
+#include "agent/jail/program_path.h"
 
 namespace clawdforge {
 namespace {

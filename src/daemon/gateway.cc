@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "agent/core/agent_environment.h"
-#include "agent/core/program_path.h"
+#include "agent/jail/program_path.h"
 #include "api/admin/audit_routes.h"
 #include "api/admin/delivery_routes.h"
 #include "api/admin/sweep_routes.h"
@@ -56,11 +56,6 @@ std::string local_url_of(const Config& config, std::uint16_t port) {
   return url_at(config.listen.host == "::" ? "::1" : config.listen.host, config, port);
 }
 
-std::string home_of(const std::map<std::string, std::string>& environment) {
-  const auto home = environment.find("HOME");
-  return home == environment.end() ? "" : home->second;
-}
-
 // One app leaves a quarter to the others, unless there are so few that it would hardly have any.
 std::int64_t share_of(std::int64_t all) { return all < kSharedFrom ? all : all / 4 * 3; }
 
@@ -87,9 +82,9 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
                deps_.config.upload_bytes_max_per_app),
       webhooks_(webhooks_dependencies(), webhook_options(deps_.config)),
       catalog_(specs(), [this](const AgentSpec& spec) { return is_too_old(spec); }),
-      starter_(
-          {catalog_, deps_.spawner, deps_.clock, deps_.metrics, deps_.log, &compute_, &memory_},
-          starter_options()),
+      starter_({catalog_, deps_.spawner, deps_.clock, deps_.metrics, deps_.log, &compute_, &memory_,
+                &jails_, policy_finder(apps_, policies_)},
+               starter_options()),
       runs_(runs_dependencies()),
       sessions_({deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_,
                  policies_, catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock,
@@ -114,8 +109,8 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
           {deps_.ledger.sessions, deps_.ledger.journal, sessions_, session_dirs_, deps_.clock},
           {deps_.config.session_ttl, deps_.config.session_hard_ttl, deps_.config.journal_max_age,
            deps_.config.journal_bytes_max_per_session}),
-      claude_(probe_of(deps_.config.claude_bin)),
-      acpx_(probe_of(deps_.config.acpx_bin)),
+      claude_(probe_of(deps_.config.claude_bin, "claude")),
+      acpx_(probe_of(deps_.config.acpx_bin, "")),
       outlook_(
           {catalog_.specs(), deps_.environment, deps_.config.acpx_bin}, deps_.disk,
           {{deps_.config.claude_bin, claude_.finding()}, {deps_.config.acpx_bin, acpx_.finding()}}),
@@ -139,6 +134,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
 void Gateway::connect() {
   deps_.metrics.gauge("clawdforge_build_info", "The running version.", {{"version", kVersion}})
       .set(1);
+  show_jail(deps_.spawner, deps_.metrics);
   apps_.on_removed([this](const AppName& app) {
     runs_.end_app(app);
     jobs_.end_app(app);
@@ -165,7 +161,7 @@ void Gateway::connect() {
 // accepted waits without an answer.
 std::size_t Gateway::connections_max() const {
   // The ledger, the surplus connections, spare ones; and those of an agent while it starts.
-  constexpr std::size_t kDescriptorsPerAgent = 12;
+  constexpr std::size_t kDescriptorsPerAgent = 13;
   const std::size_t others =
       128 + kDescriptorsPerAgent *
                 static_cast<std::size_t>(deps_.config.runs_max + deps_.config.agents_max);
@@ -340,9 +336,14 @@ Webhooks::Dependencies Gateway::webhooks_dependencies() {
           .load_trust = [this] { return deps_.disk.call(Lane(), load_system_trust); }};
 }
 
-ProgramProbe Gateway::probe_of(const std::string& program) {
-  return ProgramProbe(deps_.io.get_executor(), deps_.spawner, program,
-                      plain_environment(deps_.environment, {}), deps_.data_dir.path());
+ProgramProbe Gateway::probe_of(const std::string& program, const std::string& agent) {
+  return ProgramProbe(
+      deps_.io.get_executor(), deps_.spawner, program, plain_environment(deps_.environment, {}),
+      deps_.data_dir.path(),
+      {.plan = [this, program,
+                agent] { return jails_.trial_plan(program, policies_.of(App{}, agent)); },
+       .on_failure = [this,
+                      program](std::string_view said) { warn_of_jail(program, said, deps_.log); }});
 }
 
 Async<void> Gateway::run() {

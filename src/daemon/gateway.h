@@ -12,6 +12,7 @@
 #include "agent/core/agent_catalog.h"
 #include "agent/core/process_starter.h"
 #include "agent/core/program_probe.h"
+#include "agent/jail/jail_planner.h"
 #include "api/core/api.h"
 #include "api/core/health_routes.h"
 #include "api/jobs/job_work.h"
@@ -26,6 +27,7 @@
 #include "base/telemetry/metrics.h"
 #include "config/config.h"
 #include "daemon/agent_outlook.h"
+#include "daemon/jail_setup.h"
 #include "daemon/policy_setup.h"
 #include "daemon/service_notice.h"
 #include "hooks/webhooks.h"
@@ -124,7 +126,7 @@ class Gateway {
   Sessions::Options sessions_options() const;
   Webhooks::Dependencies webhooks_dependencies();
   Task<void> end_work();
-  ProgramProbe probe_of(const std::string& program);
+  ProgramProbe probe_of(const std::string& program, const std::string& agent);
 
   Dependencies deps_;
   const InstanceId instance_id_;
@@ -163,6 +165,8 @@ class Gateway {
              {deps_.config.idempotency_age_max, deps_.config.keys_max_per_app,
               deps_.config.key_bytes_max_per_app}};
   const AgentCatalog catalog_;
+  const JailPlanner jails_{
+      jail_options(deps_.config, deps_.spawner, deps_.own_program, deps_.environment)};
   ProcessStarter starter_;
   Runs runs_;
   Sessions sessions_;

@@ -39,7 +39,19 @@ Policies policies_of(const Config& config, const Variables& environment) {
   for (const auto& [name, table] : config.mcp_servers) {
     servers.emplace(name, server_of(table, environment));
   }
-  return Policies(config.defaults, std::move(by_agent), std::move(servers));
+  Policy gateway = config.defaults;
+  gateway.jail = config.jail;
+  if (!config.jail_read.empty()) gateway.jail_read = config.jail_read;
+  if (!config.jail_write.empty()) gateway.jail_write = config.jail_write;
+  return Policies(std::move(gateway), std::move(by_agent), std::move(servers));
+}
+
+std::function<Policy(const AppName& app, std::string_view agent)> policy_finder(
+    const Apps& apps, const Policies& policies) {
+  return [&apps, &policies](const AppName& app, std::string_view agent) {
+    const auto found = apps.named(app);
+    return policies.of(found ? *found : App{}, agent);
+  };
 }
 
 Budgets::Options budget_options(const Config& config) {

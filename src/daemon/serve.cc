@@ -11,10 +11,11 @@
 
 #include "config/effective_config.h"
 #include "daemon/gateway.h"
-#include "daemon/hidden_dir.h"
+#include "daemon/jail_setup.h"
 #include "daemon/process_setup.h"
 #include "daemon/service_notice.h"
 #include "ledger/open_ledger.h"
+#include "process/launch/launch.h"
 
 namespace clawdforge {
 namespace {
@@ -72,7 +73,13 @@ Result<std::unique_ptr<Spawner>> make_spawner(IoContext& io, const Config& confi
   options.descriptors_soft = descriptors_soft;
   options.adopts_orphans = true;
   options.hidden = hidden_dir(config, environment_variables(), log);
-  return Spawner::make(io.get_executor(), options, log);
+  options.jail_max = jail_max(config);
+  auto spawner = Spawner::make(io.get_executor(), options, log);
+  if (!spawner) return spawner;
+  if (auto checked = check_jail(config, **spawner, log); !checked) {
+    return std::unexpected(checked.error());
+  }
+  return spawner;
 }
 
 Result<void> run_gateway(const Config& config, Log& log, const ServiceNotice& notice,

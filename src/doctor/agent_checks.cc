@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "agent/core/agent_environment.h"
-#include "agent/core/program_path.h"
 #include "agent/failure/masking.h"
 #include "agent/inventory/inventory.h"
+#include "agent/jail/program_path.h"
 #include "doctor/checks.h"
 #include "doctor/local_agents.h"
 #include "json/json_fields.h"

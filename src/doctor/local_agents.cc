@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
-#include "agent/core/program_path.h"
 #include "agent/inventory/inventory.h"
+#include "agent/jail/program_path.h"
 #include "config/agents/agent_specs.h"
 
 namespace clawdforge {

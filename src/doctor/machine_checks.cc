@@ -57,14 +57,32 @@ void check_namespaces(const ProgramTrials* trials, Diagnosis& diagnosis) {
   }
 }
 
+// What the agents of a gateway of this user are jailed by, where its configuration says nothing
+// else.
+void check_jail_means(const ProgramTrials* trials, Diagnosis& diagnosis) {
+  if (trials == nullptr) return;
+  switch (trials->jail_means()) {
+    case JailMeans::own_root:
+      diagnosis.good("jail", "tried; each agent can have a root of its own");
+      return;
+    case JailMeans::rules:
+      diagnosis.warn("jail", "tried; only by Landlock, which is weaker: " + trials->jail_obstacle(),
+                     "see user-namespaces; docs/security.md names what stays open");
+      return;
+    case JailMeans::none:
+      break;
+  }
+  diagnosis.warn("jail", "tried, and refused: " + trials->jail_obstacle(), "see user-namespaces");
+}
+
 void check_landlock(Diagnosis& diagnosis) {
   const long version =
       ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
   if (version > 0) {
     diagnosis.good("landlock", fmt::format("version {} of its interface", version));
   } else {
-    // Nothing needs it yet, so it is not a warning.
-    diagnosis.good("landlock", "the kernel has none; the gateway does not need it");
+    // The namespaces do most of its work, so it is not a warning.
+    diagnosis.good("landlock", "the kernel has none; jailed agents can use abstract sockets");
   }
 }
 
@@ -102,6 +120,7 @@ void check_limits(Diagnosis& diagnosis) {
 void check_machine(const ProgramTrials* trials, Diagnosis& diagnosis) {
   check_program(trials, diagnosis);
   check_namespaces(trials, diagnosis);
+  check_jail_means(trials, diagnosis);
   check_landlock(diagnosis);
   check_limits(diagnosis);
 }

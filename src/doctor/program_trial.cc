@@ -49,6 +49,7 @@ Result<std::unique_ptr<ProgramTrials>> ProgramTrials::make() {
   std::unique_ptr<ProgramTrials> trials(new ProgramTrials());
   Spawner::Options options;
   options.kill_grace = kTrialKillGraceMax;
+  options.jail_max = JailMeans::own_root;
   auto spawner = Spawner::make(trials->io_.get_executor(), options, trials->log_);
   if (!spawner) return std::unexpected(spawner.error());
   trials->spawner_ = std::move(*spawner);

@@ -32,6 +32,8 @@ class ProgramTrials {
   static Result<std::unique_ptr<ProgramTrials>> make();
 
   bool uses_namespaces() const { return spawner_->uses_namespaces(); }
+  JailMeans jail_means() const { return spawner_->jail_means(); }
+  const std::string& jail_obstacle() const { return spawner_->jail_obstacle(); }
   TrialOutcome run(std::vector<std::string> argv, std::map<std::string, std::string> environment);
 
  private:

@@ -11,13 +11,14 @@ namespace launcher {
 // The result of a system call: at least zero, or a negated errno.
 using Answer = long;
 
-inline long raw_call(long number, long a, long b, long c, long d, long e) {
+inline long raw_call(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__x86_64__)
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
   asm volatile("syscall"
                : "+a"(number)
-               : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+               : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                : "rcx", "r11", "memory");
   return number;
 #elif defined(__aarch64__)
@@ -27,7 +28,11 @@ inline long raw_call(long number, long a, long b, long c, long d, long e) {
   register long x2 asm("x2") = c;
   register long x3 asm("x3") = d;
   register long x4 asm("x4") = e;
-  asm volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
+  register long x5 asm("x5") = f;
+  asm volatile("svc 0"
+               : "+r"(x0)
+               : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+               : "memory");
   return x0;
 #else
 #error "The launcher does not know how to call the kernel on this kind of processor."
@@ -38,9 +43,10 @@ inline long as_word(long value) { return value; }
 inline long as_word(const void* pointer) { return reinterpret_cast<long>(pointer); }
 inline long as_word(decltype(nullptr)) { return 0; }
 
-template <class A = long, class B = long, class C = long, class D = long, class E = long>
-Answer call(long number, A a = {}, B b = {}, C c = {}, D d = {}, E e = {}) {
-  return raw_call(number, as_word(a), as_word(b), as_word(c), as_word(d), as_word(e));
+template <class A = long, class B = long, class C = long, class D = long, class E = long,
+          class F = long>
+Answer call(long number, A a = {}, B b = {}, C c = {}, D d = {}, E e = {}, F f = {}) {
+  return raw_call(number, as_word(a), as_word(b), as_word(c), as_word(d), as_word(e), as_word(f));
 }
 
 [[noreturn]] inline void end_process(int code) {

@@ -12,11 +12,23 @@
 #include "launcher/kernel.h"
 #include "launcher/namespace.h"
 #include "launcher/order.h"
+#include "launcher/own_root.h"
 #include "launcher/tree.h"
 
 namespace launcher {
 
-int run(int count, char** arguments, char** environment) {
+namespace {
+
+// Also so that no process holds on to a directory of the gateway's, where it was started. What is
+// seen from there is what the program sees.
+void enter_working_dir(const Order& order) {
+  const Answer changed = call(SYS_chdir, order.working_dir);
+  if (changed < 0) give_up("chdir", changed);
+}
+
+}  // namespace
+
+int run(char** environment) {
   call(SYS_close, kOwnFile);
   call(SYS_fcntl, kLifeline, F_SETFD, FD_CLOEXEC);
   call(SYS_fcntl, kReport, F_SETFD, FD_CLOEXEC);
@@ -26,19 +38,21 @@ int run(int count, char** arguments, char** environment) {
   call(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof all);
 
   Order order = {};
-  if (!parse_order(count, arguments, order)) give_up("arguments", -EINVAL);
+  if (const Answer answer = read_order(order); answer < 0) give_up("order", answer);
   order.environment = environment;
+  const bool is_first = order.is_pid_namespace_wanted || order.is_root_wanted;
   make_namespaces(order);
-  if (order.hidden_dir != nullptr) hide_directory(order);
-  // Also so that no process holds on to a directory of the gateway's, where it was started. What is
-  // seen from there is what the program sees.
-  const Answer changed = call(SYS_chdir, order.working_dir);
-  if (changed < 0) give_up("chdir", changed);
+  if (!order.is_root_wanted && order.hidden_dir != nullptr) hide_directory(order);
+  enter_working_dir(order);
   // From here on no process of the same user may trace us, or use our root and descriptors through
   // /proc. Not earlier: the files in /proc by which a user is mapped would no longer be ours.
   call(SYS_prctl, PR_SET_DUMPABLE, 0);
-  if (order.is_pid_namespace_wanted) enter_pid_namespace();
-  Tree tree(order, order.is_pid_namespace_wanted);
+  if (is_first) enter_pid_namespace(order);
+  if (order.is_root_wanted) {
+    make_root(order);
+    enter_working_dir(order);
+  }
+  Tree tree(order, is_first);
   tree.start();
   tree.supervise();
   return 0;

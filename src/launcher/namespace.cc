@@ -25,14 +25,17 @@ void write_file(const char* path, const Line& line) {
   call(SYS_close, file);
 }
 
-Line map_of(unsigned long id) { return Line().add(id).add(" ").add(id).add(" 1"); }
+// Inside, the user has the id that the order names, else the one that it has outside; the ids of
+// all other users are not mapped. Without privilege the kernel allows no more than that.
+Line map_of(const Order& order, long outside) {
+  const auto id = static_cast<unsigned long>(outside);
+  return Line().add(order.is_inside_id_wanted ? order.inside_id : id).add(" ").add(id).add(" 1");
+}
 
-// Inside, the user has the id that it has outside; the ids of all other users are not mapped.
-// Without privilege the kernel allows no more than that.
-void map_user(long user, long group) {
+void map_user(const Order& order, long user, long group) {
   write_file("/proc/self/setgroups", Line().add("deny"));
-  write_file("/proc/self/uid_map", map_of(static_cast<unsigned long>(user)));
-  write_file("/proc/self/gid_map", map_of(static_cast<unsigned long>(group)));
+  write_file("/proc/self/uid_map", map_of(order, user));
+  write_file("/proc/self/gid_map", map_of(order, group));
 }
 
 [[noreturn]] void wait_outside(long first) {
@@ -56,9 +59,22 @@ void die_with_outer(int outer_is_alive) {
   call(SYS_close, outer_is_alive);
 }
 
+// Around a tree with a root of its own. Root gets a user namespace as well: what it could do to the
+// machine by its capabilities, it cannot do in there.
+void make_root_namespaces(const Order& order) {
+  const long user = call(SYS_geteuid);
+  const long group = call(SYS_getegid);
+  constexpr long kNamespaces =
+      CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
+  const Answer made = call(SYS_unshare, kNamespaces);
+  if (made < 0) give_up("unshare", made);
+  map_user(order, user, group);
+}
+
 }  // namespace
 
 void make_namespaces(const Order& order) {
+  if (order.is_root_wanted) return make_root_namespaces(order);
   if (!order.is_pid_namespace_wanted && order.hidden_dir == nullptr) return;
   const bool is_pid_wanted = order.is_pid_namespace_wanted;
   const long user = call(SYS_geteuid);
@@ -68,7 +84,7 @@ void make_namespaces(const Order& order) {
     // Without a PID namespace root gets one as well: it closes /proc/PID/root and the like of
     // processes outside, which have the whole data directory before them.
     made = call(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS | (is_pid_wanted ? CLONE_NEWPID : 0));
-    if (made >= 0) map_user(user, group);
+    if (made >= 0) map_user(order, user, group);
   }
   // Root, where user namespaces are not allowed.
   if (made < 0 && !is_pid_wanted) made = call(SYS_unshare, CLONE_NEWNS);
@@ -78,7 +94,7 @@ void make_namespaces(const Order& order) {
   if (slave < 0) give_up("mount-slave", slave);
 }
 
-void enter_pid_namespace() {
+void enter_pid_namespace(const Order& order) {
   int alive[2];
   const Answer piped = call(SYS_pipe2, alive, O_CLOEXEC);
   if (piped < 0) give_up("pipe", piped);
@@ -87,6 +103,7 @@ void enter_pid_namespace() {
   if (first > 0) wait_outside(first);
   call(SYS_close, alive[1]);
   die_with_outer(alive[0]);
+  if (order.is_root_wanted) return;
   constexpr long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
   const Answer mounted = call(SYS_mount, "proc", "/proc", "proc", kFlags);
   if (mounted < 0) give_up("mount-proc", mounted);

@@ -1,10 +1,17 @@
 #include "launcher/order.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <sys/mman.h>
+
 namespace launcher {
 
 namespace {
 
 constexpr unsigned long kDayMs = 24UL * 60 * 60 * 1000;
+// More than the kernel takes as a program's arguments.
+constexpr unsigned long kOrderBytesMax = 16UL << 20;
 
 bool parse_number(const char* text, unsigned long& number) {
   number = 0;
@@ -18,39 +25,124 @@ bool parse_number(const char* text, unsigned long& number) {
   return true;
 }
 
-bool parse_milliseconds(const char* text, long& milliseconds) {
+// The texts of the order, one after the other. The last byte of all is a zero byte.
+class Texts {
+ public:
+  Texts(char* first, char* end) : next_(first), end_(end) {}
+
+  bool is_over() const { return next_ == end_; }
+  // Null: there is none.
+  char* take() {
+    if (is_over()) return nullptr;
+    char* text = next_;
+    while (*next_ != '\0') ++next_;
+    ++next_;
+    return text;
+  }
+
+ private:
+  char* next_;
+  char* end_;
+};
+
+bool take_number(const char* value, unsigned long& number) {
+  return value != nullptr && parse_number(value, number);
+}
+
+bool take_milliseconds(const char* value, long& milliseconds) {
   unsigned long number = 0;
-  if (!parse_number(text, number) || number > kDayMs) return false;
+  if (!take_number(value, number) || number > kDayMs) return false;
   milliseconds = static_cast<long>(number);
   return true;
 }
 
-// One step, with its value; `next` then stands behind it. False: it makes no sense.
-bool parse_step(char**& next, Order& order) {
-  const char* step = *next++;
-  if (are_equal(step, "pid-namespace")) {
-    order.is_pid_namespace_wanted = true;
-    return true;
+bool take_switch(const char* value, bool& is_on) {
+  unsigned long number = 0;
+  if (!take_number(value, number) || number > 1) return false;
+  is_on = number == 1;
+  return true;
+}
+
+bool is_absolute(const char* path) { return path != nullptr && path[0] == '/'; }
+
+bool add_place(Order& order, PlaceKind kind, const char* path, const char* target) {
+  if (!is_absolute(path) || path[1] == '\0' || order.place_count == kPlacesMax) return false;
+  order.places[order.place_count++] = {kind, path, target};
+  return true;
+}
+
+// False, with `is_known` unchanged: another field has this name.
+bool take_place(const char* name, Texts& values, Order& order, bool& is_known) {
+  struct Known {
+    const char* name;
+    PlaceKind kind;
+  };
+  constexpr Known kKnown[] = {{"ro", PlaceKind::read},       {"ro?", PlaceKind::read_if_there},
+                              {"rw", PlaceKind::write},      {"cover", PlaceKind::cover},
+                              {"tmp", PlaceKind::temporary}, {"link", PlaceKind::link}};
+  for (const Known& known : kKnown) {
+    if (!are_equal(name, known.name)) continue;
+    is_known = true;
+    const char* path = values.take();
+    const char* target = known.kind == PlaceKind::link ? values.take() : nullptr;
+    if (known.kind == PlaceKind::link && target == nullptr) return false;
+    return add_place(order, known.kind, path, target);
   }
-  const char* value = *next;
+  return false;
+}
+
+// One field with its values. False: it makes no sense.
+bool take_field(const char* name, Texts& values, Order& order, int& argument_count) {
+  bool is_place = false;
+  const bool is_placed = take_place(name, values, order, is_place);
+  if (is_place) return is_placed;
+  char* value = values.take();
   if (value == nullptr) return false;
-  ++next;
-  if (are_equal(step, "hide")) {
+  if (are_equal(name, "arg")) {
+    order.program[argument_count++] = value;
+    return true;
+  }
+  if (are_equal(name, "pid-namespace")) return take_switch(value, order.is_pid_namespace_wanted);
+  if (are_equal(name, "root")) return take_switch(value, order.is_root_wanted);
+  if (are_equal(name, "rules")) return take_switch(value, order.are_rules_wanted);
+  if (are_equal(name, "grace-ms")) return take_milliseconds(value, order.grace_ms);
+  if (are_equal(name, "inside-id")) {
+    order.is_inside_id_wanted = true;
+    return take_number(value, order.inside_id);
+  }
+  if (are_equal(name, "descriptors")) {
+    order.is_soft_limit_wanted = true;
+    return take_number(value, order.descriptors_soft);
+  }
+  if (are_equal(name, "cwd")) {
+    order.working_dir = value;
+    return is_absolute(value);
+  }
+  if (are_equal(name, "hide")) {
     order.hidden_dir = value;
-    return true;
+    return is_absolute(value);
   }
-  if (are_equal(step, "keep")) {
-    if (order.kept_count == kKeptDirsMax) return false;
-    order.kept[order.kept_count++] = value;
-    return true;
-  }
-  if (are_equal(step, "busy")) {
+  if (are_equal(name, "busy")) {
     order.busy_path = value;
-    return true;
+    return is_absolute(value);
   }
-  if (are_equal(step, "busy-ms")) return parse_milliseconds(value, order.busy_ms);
-  order.is_soft_limit_wanted = true;
-  return are_equal(step, "descriptors") && parse_number(value, order.descriptors_soft);
+  if (are_equal(name, "busy-ms")) return take_milliseconds(value, order.busy_ms);
+  if (!are_equal(name, "keep") || order.kept_count == kKeptDirsMax) return false;
+  order.kept[order.kept_count++] = value;
+  return is_absolute(value);
+}
+
+// The first field, without which nothing else is looked at.
+bool takes_version(Texts& texts) {
+  const char* name = texts.take();
+  unsigned long version = 0;
+  return name != nullptr && are_equal(name, "version") && take_number(texts.take(), version) &&
+         version == kOrderVersion;
+}
+
+Answer map_memory(unsigned long bytes, long flags, long file) {
+  return call(SYS_mmap, nullptr, static_cast<long>(bytes), PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | flags, file, 0L);
 }
 
 // A pipe that has just been made takes a line this short at once and whole. If the
@@ -59,17 +151,28 @@ void report(const Line& line) { call(SYS_write, kReport, line.text(), line.size(
 
 }  // namespace
 
-bool parse_order(int count, char** arguments, Order& order) {
-  if (count < 2) return false;
-  if (!parse_milliseconds(arguments[1], order.grace_ms)) return false;
-  char** next = arguments + 2;
-  while (*next != nullptr && !are_equal(*next, "--")) {
-    if (!parse_step(next, order)) return false;
+Answer read_order(Order& order) {
+  struct statx found = {};
+  Answer answer = call(SYS_statx, kOrder, "", AT_EMPTY_PATH, STATX_SIZE, &found);
+  if (answer < 0) return answer;
+  const unsigned long size = found.stx_size;
+  if (size == 0 || size > kOrderBytesMax) return -EINVAL;
+  answer = map_memory(size, 0, kOrder);
+  if (answer < 0) return answer;
+  call(SYS_close, kOrder);
+  auto* first = reinterpret_cast<char*>(answer);
+  if (first[size - 1] != '\0') return -EINVAL;
+  // Each argument has a name of four bytes before it, so there are fewer than this.
+  answer = map_memory((size / 4 + 2) * sizeof(char*), MAP_ANONYMOUS, -1L);
+  if (answer < 0) return answer;
+  order.program = reinterpret_cast<char**>(answer);
+  Texts texts(first, first + size);
+  if (!takes_version(texts)) return -EPROTO;
+  int argument_count = 0;
+  while (!texts.is_over()) {
+    if (!take_field(texts.take(), texts, order, argument_count)) return -EINVAL;
   }
-  if (*next == nullptr || next[1] == nullptr) return false;
-  order.working_dir = next[1];
-  order.program = next + 2;
-  return true;
+  return order.working_dir == nullptr ? -EINVAL : 0;
 }
 
 Line& Line::add(const char* text) {

@@ -1,21 +1,38 @@
 // What the launcher is told to do, and how it tells what became of it. The gateway's
-// side of both is src/process/tree/launch.cc and src/process/tree/report.cc.
+// side of both is src/process/launch/launch_order.cc and src/process/tree/report.cc.
 //
-// Arguments: GRACE_MS [STEP...] -- DIR [PROGRAM ARGUMENT...]
-// The steps may stand in any order; they are done in this one, each before the program begins:
-//   pid-namespace   the tree gets a PID namespace, and a /proc that shows nothing else
-//   hide HIDDEN     the tree sees an empty directory in the place of HIDDEN
-//   keep KEPT       except for this directory below HIDDEN; may be repeated
-//   descriptors N   the program's soft limit on descriptors
-//   busy PATH       while PATH exists, the KILL after TERM waits: the tree is saving something that
-//                   would be lost
-//   busy-ms N       but at most so many milliseconds
-// DIR is the working directory. Always done: the launcher cannot be dumped or traced, and the
-// program has no capabilities, gains no privileges, and is the kernel's first choice when memory
-// runs out.
+// The order is a sealed file in memory, which only the launcher can read: an argument would show to
+// every process, and in /proc/1/cmdline to the program. It is a list of fields. Each is a name and
+// its values, all ended by a zero byte. `version` is the first; a name that is not known is
+// refused:
+//   version N         of this list: kOrderVersion
+//   grace-ms N        between TERM and KILL
+//   pid-namespace N   1: the tree gets a PID namespace, and a /proc that shows nothing else
+//   hide HIDDEN       the tree sees an empty directory in the place of HIDDEN
+//   keep KEPT         except for this directory below HIDDEN; may be repeated
+//   root N            1: the tree gets a root of its own, with nothing in it but the places below
+//   inside-id N       the user and group that the tree sees itself as; else those that it has
+//   rules N           1: Landlock allows the tree nothing but the places below
+//   ro PATH           a place that can be read; must be there. A parent stands before its child
+//   ro? PATH          likewise; left out where it is not there
+//   rw PATH           a place that can be written; must be there
+//   cover PATH        an empty directory in the place of PATH
+//   tmp PATH          an empty directory that can be written, in memory
+//   link PATH TARGET  a symbolic link
+//   descriptors N     the program's soft limit on descriptors
+//   busy PATH         while PATH exists, the KILL after TERM waits: the tree is saving something
+//   that
+//                     would be lost
+//   busy-ms N         but at most so many milliseconds
+//   cwd DIR           the working directory
+//   arg TEXT          of the program's argv; may be repeated. None: only try whether a program
+//                     could be started
+// Always done: the launcher cannot be dumped or traced, and the program has no capabilities, gains
+// no privileges, and is the kernel's first choice when memory runs out.
 //
 // Descriptors: 0, 1, 2 are the program's; 3 is this program's own file; 4 is the lifeline,
-// whose end of file means "end the tree"; 5 takes the report, which is one line:
+// whose end of file means "end the tree"; 5 takes the report; 6 is the order. The report is one
+// line:
 //   exited CODE | signaled NUMBER | not-started ERRNO STEP
 #pragma once
 
@@ -28,9 +45,22 @@ namespace launcher {
 inline constexpr int kOwnFile = 3;
 inline constexpr int kLifeline = 4;
 inline constexpr int kReport = 5;
+inline constexpr int kOrder = 6;
+
+inline constexpr unsigned long kOrderVersion = 1;
 
 // Directories that one tree keeps: its own, and those that all trees need.
 inline constexpr int kKeptDirsMax = 8;
+// In the root of one tree.
+inline constexpr int kPlacesMax = 256;
+
+enum class PlaceKind { read, read_if_there, write, cover, temporary, link };
+
+struct Place {
+  PlaceKind kind;
+  const char* path;
+  const char* target;  // of a link
+};
 
 struct Order {
   long grace_ms;                   // between TERM and KILL
@@ -38,6 +68,12 @@ struct Order {
   const char* hidden_dir;          // null: none
   const char* kept[kKeptDirsMax];  // below it
   int kept_count;
+  bool is_root_wanted;    // an own one
+  bool are_rules_wanted;  // of Landlock
+  bool is_inside_id_wanted;
+  unsigned long inside_id;
+  Place places[kPlacesMax];
+  int place_count;
   bool is_soft_limit_wanted;  // on descriptors, for the program
   unsigned long descriptors_soft;
   const char* busy_path;  // null: none
@@ -47,8 +83,8 @@ struct Order {
   char** environment;
 };
 
-// False: the arguments make no sense.
-bool parse_order(int count, char** arguments, Order& order);
+// Takes the order out of its descriptor, and closes that. A negated errno: it makes no sense.
+Answer read_order(Order& order);
 
 // A short text in the making. What does not fit is cut.
 class Line {

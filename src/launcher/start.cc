@@ -5,7 +5,7 @@
 #include "launcher/kernel.h"
 
 namespace launcher {
-int run(int count, char** arguments, char** environment);
+int run(char** environment);
 }
 
 // The stack begins with the number of arguments, the arguments and the environment.
@@ -21,7 +21,7 @@ extern "C" {
 [[noreturn]] __attribute__((used)) void start_on_stack(long* stack) {
   const int count = static_cast<int>(stack[0]);
   auto** arguments = reinterpret_cast<char**>(stack + 1);
-  launcher::end_process(launcher::run(count, arguments, arguments + count + 1));
+  launcher::end_process(launcher::run(arguments + count + 1));
 }
 
 __attribute__((used)) void* memset(void* bytes, int value, size_t size) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "launcher/kernel.h"
+#include "launcher/landlock.h"
 #include "launcher/privileges.h"
 #include "launcher/program.h"
 
@@ -106,6 +107,8 @@ void Tree::become_program(int failure, Answer launcher) {
   offer_to_memory_killer();
   answer = drop_privileges();
   if (answer < 0) fail_as_program(failure, "privileges", answer);
+  answer = restrict_program(order_);
+  if (answer < 0) fail_as_program(failure, "rules", answer);
   if (order_.program[0] == nullptr) end_process(0);
   restore_signals();
   fail_as_program(failure, "exec", execute(order_.program, order_.environment));

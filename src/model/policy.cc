@@ -13,6 +13,7 @@ namespace clawdforge {
 namespace {
 
 constexpr std::array<std::string_view, 4> kMcpNames = {"none", "named", "http", "any"};
+constexpr std::array<std::string_view, 3> kJailNames = {"off", "auto", "files"};
 
 std::unexpected<Failure> mcp_not_allowed(std::string sentence) {
   return fail(Errc::forbidden, "mcp_not_allowed", std::move(sentence));
@@ -34,6 +35,12 @@ std::string_view name_of(McpAccess access) { return name_among(kMcpNames, access
 
 std::optional<McpAccess> mcp_access_from(std::string_view name) {
   return value_among<McpAccess>(kMcpNames, name);
+}
+
+std::string_view name_of(JailMode mode) { return name_among(kJailNames, mode); }
+
+std::optional<JailMode> jail_mode_from(std::string_view name) {
+  return value_among<JailMode>(kJailNames, name);
 }
 
 Policy effective_policy(const Policy& gateway, const Policy& agent, const Policy& token) {

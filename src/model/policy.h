@@ -23,6 +23,13 @@ enum class McpAccess { none, named, http, any };
 std::string_view name_of(McpAccess access);
 std::optional<McpAccess> mcp_access_from(std::string_view name);
 
+// How an agent is kept from what is not its own. From the loosest to the strictest. automatic: as
+// well as the system allows; files: by a root of its own, or it is not started.
+enum class JailMode { off, automatic, files };
+
+std::string_view name_of(JailMode mode);
+std::optional<JailMode> jail_mode_from(std::string_view name);
+
 // One policy. A field that is not set says nothing: another policy may.
 struct Policy {
   std::optional<std::vector<std::string>> agents;
@@ -32,15 +39,20 @@ struct Policy {
   std::optional<std::vector<WebAddress>> mcp_urls;      // prefixes, for McpAccess::http
   std::optional<std::vector<WebAddress>> webhook_urls;  // prefixes
   std::optional<std::vector<std::string>> workspaces;   // names, or "*" for all
+  std::optional<JailMode> jail;
+  // What the agent sees beside its own; ~ is the home of the gateway's user.
+  std::optional<std::vector<std::string>> jail_read;
+  std::optional<std::vector<std::string>> jail_write;
 
   bool operator==(const Policy&) const = default;
 };
 
 // The strictest of the three, and never looser than any of them. What a field means that none of
 // them sets: agents and models: all; permission_mode_max: approve_all; mcp: none; mcp_urls: none;
-// webhook_urls and workspaces: none. An agent's policy only narrows: it cannot give MCP servers
-// that neither the token nor the gateway gives. Webhooks are given by the token alone, because its
-// app gets the secret that signs them.
+// webhook_urls and workspaces: none; jail: automatic. What jail_read and jail_write name is put
+// together: only the owner names it, in all three places. An agent's policy only narrows: it cannot
+// give MCP servers that neither the token nor the gateway gives. Webhooks are given by the token
+// alone, because its app gets the secret that signs them.
 Policy effective_policy(const Policy& gateway, const Policy& agent, const Policy& token);
 
 // What an effective policy says to one thing that is asked for.

@@ -95,6 +95,16 @@ std::string set_mcp(Policy& policy, const json::value& value) {
   return set_choice<&Policy::mcp>(policy, value, mcp_access_from, "none, named, http or any");
 }
 
+std::string set_jail(Policy& policy, const json::value& value) {
+  return set_choice<&Policy::jail>(policy, value, jail_mode_from, "off, auto or files");
+}
+
+template <auto Member>
+std::string set_paths(Policy& policy, const json::value& value) {
+  return set_names<Member>(policy, value, is_jail_path,
+                           "paths that begin with / or ~/; not /, /proc or /dev");
+}
+
 template <auto Member>
 std::string set_prefixes(Policy& policy, const json::value& value) {
   policy.*Member = std::nullopt;
@@ -172,6 +182,22 @@ void narrow_choice(Policy& policy, const Policy& by) {
   policy.*Member = std::min((policy.*Member).value_or(*limit), *limit);
 }
 
+// The other way round than with what is allowed: a later mode is stricter.
+void narrow_jail(Policy& policy, const Policy& by) {
+  if (by.jail) policy.jail = std::max(policy.jail.value_or(*by.jail), *by.jail);
+}
+
+template <auto Member>
+void join_paths(Policy& policy, const Policy& by) {
+  const auto& more = by.*Member;
+  if (!more) return;
+  auto& paths = policy.*Member;
+  if (!paths) paths.emplace();
+  for (const std::string& path : *more) {
+    if (!holds(*paths, path)) paths->push_back(path);
+  }
+}
+
 void narrow_agents(Policy& policy, const Policy& by) {
   narrow_list(policy.agents, by.agents, std::equal_to<>());
 }
@@ -204,9 +230,27 @@ constexpr PolicyField kPolicyFields[] = {
     {"webhook_urls", set_prefixes<&Policy::webhook_urls>, show_prefixes<&Policy::webhook_urls>,
      narrow_prefixes<&Policy::webhook_urls>},
     {"workspaces", set_workspaces, show_names<&Policy::workspaces>, narrow_workspaces},
+    {"jail", set_jail, show_choice<&Policy::jail>, narrow_jail, true},
+    {"jail_read", set_paths<&Policy::jail_read>, show_names<&Policy::jail_read>,
+     join_paths<&Policy::jail_read>, true},
+    {"jail_write", set_paths<&Policy::jail_write>, show_names<&Policy::jail_write>,
+     join_paths<&Policy::jail_write>, true},
 };
 
 }  // namespace
+
+bool is_jail_path(std::string_view path) {
+  constexpr std::size_t kPathBytesMax = 4'095;
+  const auto is_within = [&](std::string_view above) {
+    return path == above || (path.starts_with(above) && path[above.size()] == '/');
+  };
+  const bool has_control =
+      std::ranges::any_of(path, [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+  const bool has_dots = path.ends_with("/..") || path.contains("/../");
+  return path.size() <= kPathBytesMax && !has_control && !has_dots && path != "/" &&
+         (path.starts_with('/') || path.starts_with("~/")) && !is_within("/proc") &&
+         !is_within("/dev") && path.find_first_not_of('/') != path.npos;
+}
 
 std::span<const PolicyField> policy_fields() { return kPolicyFields; }
 

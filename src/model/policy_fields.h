@@ -23,7 +23,12 @@ struct PolicyField {
   boost::json::value (*show)(const Policy& policy);
   // Makes it the strictest of both.
   void (*narrow)(Policy& policy, const Policy& by);
+  // Of the jail: told only where it is set, and set for all agents by keys of its own.
+  bool is_of_jail = false;
 };
+
+// Whether an agent can be given this path: absolute or below ~, and not the root, /proc or /dev.
+bool is_jail_path(std::string_view path);
 
 std::span<const PolicyField> policy_fields();
 const PolicyField* find_policy_field(std::string_view name);

@@ -34,6 +34,12 @@ struct Workspace {
   std::vector<std::string> setup = {};  // run once in a new copy or worktree; empty: nothing
 };
 
+// A directory outside the data directory that one agent must see.
+struct VisiblePath {
+  std::string path;  // absolute
+  bool is_writable = false;
+};
+
 using NamedWorkspaces = std::map<std::string, Workspace>;
 
 // What a session has of a workspace; the ledger keeps it. Paths are absolute.

@@ -13,6 +13,7 @@ import shutil
 import signal
 import ssl
 import subprocess
+import tempfile
 import time
 
 import httpx
@@ -93,7 +94,10 @@ class Gateway:
                  user=None, program=PROGRAM):
         self.root = pathlib.Path(root)
         self.data_dir = self.root / "data"
-        self.env = dict(env or {})
+        # Stand-ins read and write marks in the directories of their tests, also from a jail, and
+        # some are called by wrappers.
+        self.env = {"CLAWDFORGE_JAIL_WRITE": tempfile.gettempdir(),
+                    "CLAWDFORGE_JAIL_READ": str(REPO / "tests" / "agents"), **(env or {})}
         self.flags = list(flags)
         self.listen = listen
         self.files_soft = files_soft

@@ -58,7 +58,7 @@ def test_without_a_gateway_nothing_is_made(tmp_path):
     assert "not there yet" in one(lines, "data-dir")["says"]
     assert "none runs" in one(lines, "gateway")["says"]
     assert one(lines, "port")["says"].endswith("is free")
-    for check in ("program", "launcher", "user-namespaces", "pid-namespaces", "landlock",
+    for check in ("program", "launcher", "user-namespaces", "pid-namespaces", "jail", "landlock",
                   "descriptors", "processes", "configuration", "token-files", "tls", "systemd"):
         assert lines_of(lines, check), check
     assert "npm install" in one(lines, "agents")["remedy"], "only the demo agent is there"

@@ -470,8 +470,8 @@ def undocumented_keys(root, keys):
 CODES_UNSEEN = {
     # `serve` ends with them before it listens
     "admin_token", "data_dir", "data_dir_in_use", "invalid_config", "ledger_newer",
-    "ledger_unsupported", "listen", "no_launcher", "no_pid_namespace", "no_proc", "no_subreaper",
-    "tls",
+    "ledger_unsupported", "listen", "no_jail", "no_launcher", "no_pid_namespace", "no_proc",
+    "no_subreaper", "tls",
     # the command line's own
     "bad_url", "copy_failed", "file_exists", "file_unreadable", "file_unwritable",
     "ledger_damaged", "ledger_schema", "no_file", "stopped", "unreachable", "usage",

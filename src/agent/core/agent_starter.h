@@ -11,14 +11,9 @@
 #include "base/result.h"
 #include "base/strong_id.h"
 #include "model/agent.h"
+#include "model/workspace.h"
 
 namespace clawdforge {
-
-// A directory outside of the agent's own that it works with.
-struct VisiblePath {
-  std::string path;
-  bool is_writable = false;
-};
 
 // Which agent is started, for whom and where.
 struct StartOrder {
@@ -28,6 +23,7 @@ struct StartOrder {
   std::string temp_dir;     // likewise
   std::string own_dir;      // with both in it: all that the agent sees of the data directory
   PermissionMode permission_mode = PermissionMode::deny_all;
+  std::string home_dir = {};  // below own_dir; empty: the gateway's own home
   // Those that it will be told by us; masked in what is shown of its words.
   std::vector<std::string> secrets = {};
   // For an agent that is told at its start which conversation it is for: the agent's own id of it,
@@ -43,13 +39,23 @@ class AgentStarter {
 
   // The agent of a session, with its conversation still to be opened. Errc::unavailable
   // "agent_not_found" with what to install when its program is not there, "no_resources" when
-  // the system refuses another process.
+  // the system refuses another process, "jail_unavailable" when it does not give the jail that the
+  // owner demands.
   virtual Result<std::unique_ptr<SessionAgent>> start_session(StartOrder order) = 0;
 
   // An agent that answers `request` and ends. Errc::unavailable when the system refuses another
   // process. That the program is not there shows in the answer.
   virtual Result<std::unique_ptr<OneShotAgent>> start_one_shot(StartOrder order,
                                                                OneShotRequest request) = 0;
+
+  // Whether an agent of this app is kept from writing what is only shown to it
+  // (StartOrder::visible).
+  virtual bool holds_read_only(const AppName& app, const std::string& agent) const;
 };
+
+inline bool AgentStarter::holds_read_only(const AppName& /*app*/,
+                                          const std::string& /*agent*/) const {
+  return false;
+}
 
 }  // namespace clawdforge

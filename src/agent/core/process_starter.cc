@@ -1,11 +1,13 @@
 #include "agent/core/process_starter.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
-#include "agent/core/program_path.h"
 #include "agent/failure/agent_failure.h"
+#include "agent/jail/jail_planner.h"
+#include "agent/jail/program_path.h"
 #include "process/tree/child.h"
 #include "process/tree/proc_entry.h"
 #include "process/tree/spawner.h"
@@ -17,6 +19,23 @@ std::string with_temp_dir(std::string text, const std::string& temp_dir) {
   const std::size_t at = text.find(kTempDirMark);
   if (at != std::string::npos) text.replace(at, kTempDirMark.size(), temp_dir);
   return text;
+}
+
+// Files and directories of the owner's that variables name, for the agent to read.
+std::vector<std::string> files_named_in(const Environment& environment) {
+  constexpr std::array<const char*, 10> kNames = {
+      "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE",  "SSL_CERT_DIR",
+      "REQUESTS_CA_BUNDLE",  "CURL_CA_BUNDLE", "GOOGLE_APPLICATION_CREDENTIALS",
+      "GIT_CONFIG_GLOBAL",   "GIT_SSL_CAINFO", "OPENCODE_CONFIG",
+      "OPENCODE_CONFIG_DIR"};
+  std::vector<std::string> files;
+  for (const char* name : kNames) {
+    const auto found = environment.find(name);
+    if (found != environment.end() && found->second.starts_with('/')) {
+      files.push_back(found->second);
+    }
+  }
+  return files;
 }
 
 }  // namespace
@@ -60,8 +79,8 @@ std::vector<AgentListing> ProcessStarter::list() const {
 }
 
 // The one place that decides what an agent's process gets, for sessions and single prompts.
-ChildPlan ProcessStarter::plan_for(const StartOrder& order, std::vector<std::string> argv,
-                                   const ModeSwitches& switches) const {
+Result<ChildPlan> ProcessStarter::plan_for(const StartOrder& order, std::vector<std::string> argv,
+                                           const ModeSwitches& switches) const {
   ChildPlan plan{.argv = std::move(argv),
                  .environment = agent_environment(options_.environment, order.spec, order.temp_dir),
                  .working_dir = order.working_dir,
@@ -77,7 +96,45 @@ ChildPlan ProcessStarter::plan_for(const StartOrder& order, std::vector<std::str
   if (!login.refresh_lock.empty()) {
     plan.busy.path = login_dir_in(plan.environment, login) + "/" + login.refresh_lock;
   }
+  if (auto added = add_jail(order, plan); !added) return std::unexpected(std::move(added.error()));
   return plan;
+}
+
+Policy ProcessStarter::policy_of(const AppName& app, const std::string& agent) const {
+  return deps_.policy_of ? deps_.policy_of(app, agent) : Policy{};
+}
+
+bool ProcessStarter::holds_read_only(const AppName& app, const std::string& agent) const {
+  return deps_.jails != nullptr && deps_.spawner.jail_means() == JailMeans::own_root &&
+         deps_.jails->mode_of(policy_of(app, agent)) != JailMode::off;
+}
+
+Result<void> ProcessStarter::add_jail(const StartOrder& order, ChildPlan& plan) const {
+  if (deps_.jails == nullptr) return {};
+  const Policy policy = policy_of(order.app, order.spec.name);
+  const JailMode mode = deps_.jails->mode_of(policy);
+  if (mode == JailMode::off) return {};
+  if (mode == JailMode::files && deps_.spawner.jail_means() != JailMeans::own_root) {
+    return fail(Errc::unavailable, "jail_unavailable",
+                "The gateway's machine does not give this agent the jail that its owner demands; "
+                "clawdforge doctor says why.");
+  }
+  JailNeeds needs{.commands = {plan.argv, order.spec.command, order.spec.one_shot_command},
+                  .files = files_named_in(plan.environment),
+                  .own_dir = order.own_dir,
+                  .home_dir = order.home_dir,
+                  .visible = order.visible};
+  // Where its login is, unless that is in its home.
+  const auto login_dir = plan.environment.find(order.spec.login.dir_variable);
+  if (login_dir != plan.environment.end() && login_dir->second.starts_with('/')) {
+    needs.visible.push_back({login_dir->second, true});
+  }
+  if (const std::string& driver = protocol_of(order.spec).driver; !driver.empty()) {
+    needs.commands.push_back({driver});
+  }
+  const auto path = plan.environment.find("PATH");
+  plan.jail = deps_.jails->plan(needs, policy, path == plan.environment.end() ? "" : path->second);
+  return {};
 }
 
 Result<std::unique_ptr<Child>> ProcessStarter::spawn(const StartOrder& order,
@@ -121,12 +178,12 @@ Result<std::unique_ptr<SessionAgent>> ProcessStarter::start_session(StartOrder o
     argv.insert(argv.end(), std::make_move_iterator(arguments.begin()),
                 std::make_move_iterator(arguments.end()));
   }
-  const ChildPlan plan =
-      plan_for(order, std::move(argv),
-               switches == order.spec.modes.end() ? ModeSwitches{} : switches->second);
-  auto child = spawn(order, plan);
+  auto plan = plan_for(order, std::move(argv),
+                       switches == order.spec.modes.end() ? ModeSwitches{} : switches->second);
+  if (!plan) return std::unexpected(std::move(plan.error()));
+  auto child = spawn(order, *plan);
   if (!child) return std::unexpected(std::move(child.error()));
-  return protocol.make(std::move(*child), setup_for(std::move(order), plan));
+  return protocol.make(std::move(*child), setup_for(std::move(order), *plan));
 }
 
 Result<std::unique_ptr<OneShotAgent>> ProcessStarter::start_one_shot(StartOrder order,
@@ -140,10 +197,11 @@ Result<std::unique_ptr<OneShotAgent>> ProcessStarter::start_one_shot(StartOrder 
   if (held != order.spec.one_shot_modes.end()) {
     argv.insert(argv.end(), held->second.begin(), held->second.end());
   }
-  const ChildPlan plan = plan_for(order, std::move(argv), {});
-  auto child = spawn(order, plan);
+  auto plan = plan_for(order, std::move(argv), {});
+  if (!plan) return std::unexpected(std::move(plan.error()));
+  auto child = spawn(order, *plan);
   if (!child) return std::unexpected(std::move(child.error()));
-  return protocol.make(std::move(*child), setup_for(std::move(order), plan), std::move(request));
+  return protocol.make(std::move(*child), setup_for(std::move(order), *plan), std::move(request));
 }
 
 }  // namespace clawdforge

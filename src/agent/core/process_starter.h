@@ -16,9 +16,11 @@
 #include "agent/core/agent_setup.h"
 #include "agent/core/agent_starter.h"
 #include "base/telemetry/log.h"
+#include "model/policy.h"
 
 namespace clawdforge {
 
+class JailPlanner;
 class Spawner;
 struct ChildPlan;
 
@@ -55,8 +57,11 @@ class ProcessStarter final : public AgentStarter {
     const Clock& clock;
     Metrics& metrics;
     Log& log;
-    ComputeWorker* compute = nullptr;  // as in AgentSetup
-    ByteBudget* memory = nullptr;      // likewise
+    ComputeWorker* compute = nullptr;    // as in AgentSetup
+    ByteBudget* memory = nullptr;        // likewise
+    const JailPlanner* jails = nullptr;  // none: no agent is jailed
+    // What the app may ask of the agent; empty: nothing is said of either.
+    std::function<Policy(const AppName& app, std::string_view agent)> policy_of = {};
   };
   struct Options {
     AgentProtocols protocols;
@@ -70,6 +75,8 @@ class ProcessStarter final : public AgentStarter {
   Result<std::unique_ptr<OneShotAgent>> start_one_shot(StartOrder order,
                                                        OneShotRequest request) override;
 
+  bool holds_read_only(const AppName& app, const std::string& agent) const override;
+
   // All agents of the catalogue. Present is what is on the PATH now. The version is what the
   // agent last called it in open(); empty before that.
   std::vector<AgentListing> list() const;
@@ -77,8 +84,10 @@ class ProcessStarter final : public AgentStarter {
  private:
   const SessionProtocol& protocol_of(const AgentSpec& spec) const;
   bool is_present(const AgentSpec& spec) const;
-  ChildPlan plan_for(const StartOrder& order, std::vector<std::string> argv,
-                     const ModeSwitches& switches) const;
+  Result<ChildPlan> plan_for(const StartOrder& order, std::vector<std::string> argv,
+                             const ModeSwitches& switches) const;
+  Result<void> add_jail(const StartOrder& order, ChildPlan& plan) const;
+  Policy policy_of(const AppName& app, const std::string& agent) const;
   Result<std::unique_ptr<Child>> spawn(const StartOrder& order, const ChildPlan& plan);
   AgentSetup setup_for(StartOrder order, const ChildPlan& plan);
 

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/async/async.h"
 #include "base/async/timer.h"
@@ -24,9 +27,17 @@ class ProgramProbe {
  public:
   using Finding = ProgramFinding;
 
-  // `working_dir` is where it runs: the data directory.
+  // The jail that the program will run in, asked for before each look; none: it is not jailed.
+  struct Jail {
+    std::function<std::optional<JailPlan>()> plan;
+    // The program runs outside, and not inside: what it said last. Once until it runs inside.
+    std::function<void(std::string_view said)> on_failure;
+  };
+
+  // `working_dir` is where it runs: the data directory. In a jail that is the root.
   ProgramProbe(IoExecutor executor, Spawner& spawner, std::string program,
-               std::map<std::string, std::string> environment, std::string working_dir);
+               std::map<std::string, std::string> environment, std::string working_dir,
+               Jail jail = {});
 
   const Finding& finding() const { return finding_; }
   bool has_looked() const { return has_looked_; }  // at least once
@@ -39,7 +50,15 @@ class ProgramProbe {
   void stop();
 
  private:
+  struct Trial {
+    bool has_run = false;  // else the machine has refused a process
+    bool is_good = false;
+    std::string version;
+    std::string said;  // on standard error
+  };
+
   Task<void> end_in_time();
+  Task<Trial> try_program(ChildPlan plan);
   Task<std::string> first_line();
 
   IoExecutor executor_;
@@ -49,6 +68,8 @@ class ProgramProbe {
   const std::string program_;
   const std::map<std::string, std::string> environment_;
   const std::string working_dir_;
+  const Jail jail_;
+  bool is_jail_failure_told_ = false;
   Finding finding_;
   Child* child_ = nullptr;  // while looking
   bool has_looked_ = false;

@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "agent/core/agent_environment.h"
-#include "agent/core/program_path.h"
+#include "agent/jail/program_path.h"
 #include "json/json_fields.h"
 #include "json/json_parse.h"
 

@@ -79,8 +79,10 @@ void append_cidrs(std::string& out, const std::vector<Cidr>& cidrs) {
 
 void append_policy(std::string& out, const Policy& policy) {
   for (const PolicyField& field : policy_fields()) {
+    const boost::json::value value = field.show(policy);
+    if (field.is_of_jail && value.is_null()) continue;
     append_name(out, field.name);
-    out += boost::json::serialize(field.show(policy));
+    out += boost::json::serialize(value);
   }
 }
 

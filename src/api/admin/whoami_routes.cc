@@ -24,6 +24,9 @@ void append_effective(std::string& out, Policy policy, std::vector<std::string> 
   policy.permission_mode_max = permission_mode_max(policy);
   policy.mcp = mcp_access(policy);
   if (!policy.workspaces) policy.workspaces.emplace();
+  // Where things are on the gateway's machine is not for apps to know.
+  policy.jail_read.reset();
+  policy.jail_write.reset();
   append_policy(out, policy);
 }
 

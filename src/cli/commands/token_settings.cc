@@ -56,6 +56,12 @@ constexpr Setting kSettings[] = {
     {"--workspaces", "workspaces", SettingKind::list, "LIST",
      "workspaces of the gateway's file that its agents may work on: blog,notes, or * for all "
      "(default: none)"},
+    {"--jail", "jail", SettingKind::text, "MODE",
+     "auto (default), files or off: how its agents are kept from what is not their own"},
+    {"--jail-read", "jail_read", SettingKind::repeated, "PATH",
+     "what its agents can read beside their own; may be repeated"},
+    {"--jail-write", "jail_write", SettingKind::repeated, "PATH",
+     "what its agents can write beside their own; may be repeated"},
 };
 
 // A list may be given with commas, and in several options.

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/async/signal.h"
+#include "process/launch/launch.h"
 #include "process/tree/child.h"
-#include "process/tree/launch.h"
 
 namespace clawdforge {
 

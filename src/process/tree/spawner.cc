@@ -16,9 +16,9 @@
 #include "base/async/async_tokens.h"
 #include "base/async/task_group.h"
 #include "base/async/timer.h"
+#include "process/launch/launch.h"
+#include "process/launch/launcher_file.h"
 #include "process/tree/child_parts.h"
-#include "process/tree/launch.h"
-#include "process/tree/launcher_file.h"
 #include "process/tree/orphans.h"
 #include "process/tree/proc_entry.h"
 #include "process/tree/report.h"
@@ -61,9 +61,11 @@ bool becomes_readable(const Descriptor& descriptor) {
 
 // Starts a launcher without a program and blocks until it is gone. The text says why it
 // did not work.
-std::expected<void, std::string> try_launcher(const LaunchOptions& options) {
+std::expected<void, std::string> try_launcher(const LaunchOptions& options,
+                                              std::optional<JailPlan> jail = {}) {
   ChildPlan nothing;
   nothing.working_dir = "/";
+  nothing.jail = std::move(jail);
   auto launched = launch(options, nothing);
   if (!launched) return std::unexpected(launched.error().detail);
   std::array<char, kReportBytesMax> text{};
@@ -84,6 +86,38 @@ std::expected<void, std::string> try_launcher(const LaunchOptions& options) {
   return std::unexpected(fmt::format("{}: {}", report->step, std::strerror(not_started->error)));
 }
 
+// As much of a jail as shows whether the kernel allows one.
+JailPlan trial_jail() {
+  using Kind = JailPlace::Kind;
+  return {{{Kind::temporary, "/tmp"}, {Kind::read, "/usr"}}};
+}
+
+// What the owner can do about it.
+std::string with_remedy(const std::string& reason) {
+  const auto says = [&](std::string_view text) { return reason.starts_with(text); };
+  std::string_view remedy;
+  if (says("unshare: No space")) {
+    remedy = "the kernel allows no user namespaces: sysctl user.max_user_namespaces";
+  } else if (says("unshare")) {
+    remedy = "this container or kernel refuses user namespaces";
+  } else if (says("mount-proc")) {
+    remedy =
+        "parts of /proc are covered: remove ProtectKernelTunables and ProtectControlGroups from "
+        "the service";
+  } else if (says("mount-private") || says("place") || says("tmpfs")) {
+    remedy = "AppArmor may take the rights away: allow userns for clawdforge";
+  }
+  return remedy.empty() ? reason : fmt::format("{} ({})", remedy, reason);
+}
+
+// Root is another user in its jail: sandboxes of agents do not nest otherwise.
+constexpr std::uint32_t kInsideIdOfRoot = 1000;
+
+std::optional<std::uint32_t> inside_id() {
+  if (::geteuid() != 0) return std::nullopt;
+  return kInsideIdOfRoot;
+}
+
 }  // namespace
 
 class Spawner::Works {
@@ -96,6 +130,8 @@ class Spawner::Works {
         launch_options_{.launcher_file = launcher_file_.number(),
                         .in_namespace = false,
                         .hidden = {},
+                        .jail = JailMeans::none,
+                        .inside_id = inside_id(),
                         .kill_grace = options.kill_grace,
                         .descriptors_soft = options.descriptors_soft},
         group_(executor) {}
@@ -103,14 +139,17 @@ class Spawner::Works {
   void adopt(Orphans orphans) { orphans_ = std::make_unique<Orphans>(std::move(orphans)); }
   Result<void> try_out(PidNamespace wanted);
   void try_hiding(HiddenDir hidden);
+  void try_jails(JailMeans most);
   Result<std::unique_ptr<Child>> spawn(const ChildPlan& plan);
   Task<void> stop();
 
   bool uses_namespaces() const { return launch_options_.in_namespace; }
+  JailMeans jail_means() const { return launch_options_.jail; }
+  const std::string& jail_obstacle() const { return jail_obstacle_; }
   std::size_t alive() const { return trees_.size(); }
 
  private:
-  std::expected<void, std::string> try_once();
+  std::expected<void, std::string> try_once(std::optional<JailPlan> jail = {});
   Task<void> watch(std::shared_ptr<Parts> parts);
   Task<void> read_report(std::shared_ptr<Parts> parts);
   Task<void> drain(std::shared_ptr<Parts> parts);
@@ -125,15 +164,16 @@ class Spawner::Works {
   Log& log_;
   const Descriptor launcher_file_;
   LaunchOptions launch_options_;
+  std::string jail_obstacle_;
   std::set<std::shared_ptr<Parts>> trees_;
   std::unique_ptr<Orphans> orphans_;  // none: they are not adopted
   bool is_stopping_ = false;
   TaskGroup group_;
 };
 
-std::expected<void, std::string> Spawner::Works::try_once() {
+std::expected<void, std::string> Spawner::Works::try_once(std::optional<JailPlan> jail) {
   const std::int64_t begun_at = ticks_since_boot();
-  auto tried = try_launcher(launch_options_);
+  auto tried = try_launcher(launch_options_, std::move(jail));
   // One that does not answer was killed. What it has left is looked for with the first tree's end.
   if (!tried && orphans_) orphans_->suspect(begun_at);
   return tried;
@@ -175,6 +215,22 @@ void Spawner::Works::try_hiding(HiddenDir hidden) {
   }
   log_.info("agents see only their own part of the data directory",
             {{"path", std::string_view(path)}});
+}
+
+void Spawner::Works::try_jails(JailMeans most) {
+  for (const JailMeans means : {JailMeans::own_root, JailMeans::rules}) {
+    if (means > most) continue;
+    launch_options_.jail = means;
+    JailPlan trial = trial_jail();
+    // Landlock can only allow what is there.
+    if (means == JailMeans::rules) trial.places.erase(trial.places.begin());
+    const auto tried = try_once(std::move(trial));
+    if (tried) return;
+    const std::string_view what = means == JailMeans::own_root ? "no own root" : "no Landlock";
+    if (!jail_obstacle_.empty()) jail_obstacle_ += "; ";
+    jail_obstacle_ += fmt::format("{}: {}", what, with_remedy(tried.error()));
+  }
+  launch_options_.jail = JailMeans::none;
 }
 
 Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
@@ -336,6 +392,7 @@ Result<std::unique_ptr<Spawner>> Spawner::make(IoExecutor executor, Options opti
   const auto tried = works->try_out(options.pid_namespace);
   if (!tried) return std::unexpected(tried.error());
   works->try_hiding(std::move(options.hidden));
+  works->try_jails(options.jail_max);
   return std::unique_ptr<Spawner>(new Spawner(std::move(works)));
 }
 
@@ -344,6 +401,8 @@ Spawner::~Spawner() = default;
 
 Result<std::unique_ptr<Child>> Spawner::spawn(const ChildPlan& plan) { return works_->spawn(plan); }
 bool Spawner::uses_namespaces() const { return works_->uses_namespaces(); }
+JailMeans Spawner::jail_means() const { return works_->jail_means(); }
+const std::string& Spawner::jail_obstacle() const { return works_->jail_obstacle(); }
 std::size_t Spawner::alive() const { return works_->alive(); }
 Task<void> Spawner::stop() { return works_->stop(); }
 

@@ -15,6 +15,7 @@
 
 #include "base/async/async.h"
 #include "base/telemetry/log.h"
+#include "process/launch/child_plan.h"
 #include "process/tree/child.h"
 #include "process/tree/pid_namespace.h"
 
@@ -27,37 +28,6 @@ inline constexpr std::chrono::seconds kLauncherEndMax{5};
 // reason to try again.
 inline constexpr std::chrono::seconds kOrphansEndMax{10};
 
-// A directory of which trees see only their own part, where the kernel allows mount namespaces.
-struct HiddenDir {
-  std::string path;               // absolute; empty: none is hidden
-  std::vector<std::string> kept;  // directories below it that all trees see
-};
-
-// For the KILL of a tree that is busy, beside its grace.
-inline constexpr std::chrono::seconds kBusyKillMax{15};
-
-// While `path` exists, a tree that was asked to end is saving something that a KILL would destroy,
-// such as a login that its maker has just renewed.
-struct BusyPath {
-  std::string path;  // absolute; empty: none
-  std::chrono::milliseconds wait_max = kBusyKillMax;
-};
-
-struct ChildPlan {
-  std::vector<std::string> argv;  // argv[0] is looked up in the PATH of `environment`
-  std::map<std::string, std::string> environment;  // all of it: nothing of ours is added
-  std::string working_dir;
-  BusyPath busy = {};
-  std::string own_dir = {};  // below the hidden directory, and seen by this tree; empty: none
-  bool sees_hidden = false;  // a program of ours that works on what is in there
-};
-
-// A program of root gets the capabilities of root at its start. Takes those away that the launcher
-// has no use for, from all that this thread starts from here on; our own stay. Done once before
-// Spawner::make(), because each costs more than a microsecond, and the launcher would have to take
-// them from each program. Of an ordinary user, which has none, it changes nothing.
-void leave_launcher_capabilities();
-
 class Spawner {
  public:
   struct Options {
@@ -65,6 +35,8 @@ class Spawner {
     std::chrono::milliseconds kill_grace{2000};  // between TERM and KILL
     std::size_t tail_bytes_max = 8 * 1024;       // of standard error
     HiddenDir hidden;
+    // Tried at start, the strongest first. None: children whose plan has a jail get none.
+    JailMeans jail_max = JailMeans::none;
     // The soft limit on descriptors that children get; none: ours.
     std::optional<std::uint64_t> descriptors_soft;
     // Makes this process a subreaper, so that what a killed launcher leaves is ended too. For a
@@ -86,6 +58,10 @@ class Spawner {
   Result<std::unique_ptr<Child>> spawn(const ChildPlan& plan);
 
   bool uses_namespaces() const;
+  // By what the trees whose plans want it are jailed.
+  JailMeans jail_means() const;
+  // Why not by something stronger; empty: there is nothing stronger.
+  const std::string& jail_obstacle() const;
   std::size_t alive() const;  // trees not yet gone
 
   // Lets go of every tree and waits until all are gone.

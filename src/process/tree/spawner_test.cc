@@ -60,7 +60,7 @@ TEST_F(SpawnerTest, LeavesNothingWhereverDescriptorsRunOut) {
     }
   }
   EXPECT_TRUE(has_worked);
-  EXPECT_EQ(refused, 11U);  // five pipes have ten ends, and there is the pidfd
+  EXPECT_EQ(refused, 12U);  // five pipes have ten ends, and there are the order and the pidfd
 }
 
 // A command that runs this program as a role under util-linux' unshare.

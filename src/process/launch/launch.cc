@@ -1,4 +1,4 @@
-#include "process/tree/launch.h"
+#include "process/launch/launch.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,8 +12,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "base/refusals.h"
+#include "process/launch/launch_order.h"
 
 extern "C" {  // which this header of glibc 2.36 forgets
 #include <sys/pidfd.h>
@@ -27,7 +29,8 @@ namespace {
 constexpr int kOwnFile = 3;
 constexpr int kLifeline = 4;
 constexpr int kReport = 5;
-constexpr int kFirstUnused = 6;
+constexpr int kOrder = 6;
+constexpr int kFirstUnused = 7;
 constexpr int kFirstOutOfTheWay = 10;
 
 // To make namespaces and mounts, to work in directories of other users, to end its tree, and to
@@ -36,11 +39,13 @@ constexpr int kFirstOutOfTheWay = 10;
 constexpr std::array<unsigned long, 5> kLauncherCapabilities = {CAP_SYS_ADMIN, CAP_DAC_OVERRIDE,
                                                                 CAP_KILL, CAP_SETPCAP, CAP_SETFCAP};
 
+std::unexpected<Failure> too_large() {
+  return fail(Errc::too_large, "arguments_too_large",
+              "The program's arguments and environment are too large.");
+}
+
 std::unexpected<Failure> refused(const char* what, int error) {
-  if (error == E2BIG) {
-    return fail(Errc::too_large, "arguments_too_large",
-                "The program's arguments and environment are too large.");
-  }
+  if (error == E2BIG) return too_large();
   return no_resources(fmt::format("{}: {}", what, std::strerror(error)));
 }
 
@@ -85,53 +90,45 @@ class TextArray {
     pointers_.push_back(nullptr);
     return pointers_.data();
   }
-  bool has_zero_byte() const {
-    for (const std::string& text : texts_) {
-      if (text.find('\0') != text.npos) return true;
-    }
-    return false;
-  }
 
  private:
   std::vector<std::string> texts_;
   std::vector<char*> pointers_;
 };
 
-TextArray arguments_of(const LaunchOptions& options, const ChildPlan& plan) {
-  TextArray arguments;
-  arguments.add("cf-launcher");
-  arguments.add(std::to_string(options.kill_grace.count()));
-  if (options.in_namespace) arguments.add("pid-namespace");
-  if (!options.hidden.path.empty() && !plan.sees_hidden) {
-    const auto keep = [&](const std::string& dir) {
-      arguments.add("keep");
-      arguments.add(dir);
-    };
-    arguments.add("hide");
-    arguments.add(options.hidden.path);
-    for (const std::string& dir : options.hidden.kept) keep(dir);
-    if (!plan.own_dir.empty()) keep(plan.own_dir);
-  }
-  if (options.descriptors_soft) {
-    arguments.add("descriptors");
-    arguments.add(std::to_string(*options.descriptors_soft));
-  }
-  if (!plan.busy.path.empty()) {
-    arguments.add("busy");
-    arguments.add(plan.busy.path);
-    arguments.add("busy-ms");
-    arguments.add(std::to_string(plan.busy.wait_max.count()));
-  }
-  arguments.add("--");
-  arguments.add(plan.working_dir);
-  for (const std::string& argument : plan.argv) arguments.add(argument);
-  return arguments;
+// What the kernel takes as the arguments and the environment of a program: 128 KiB for one text,
+// and a quarter of the stack for all of them.
+bool is_too_large(const ChildPlan& plan) {
+  constexpr std::size_t kTextBytesMax = 128UL * 1024;
+  constexpr std::size_t kAllBytesMax = 2UL * 1024 * 1024;
+  std::size_t all = 0;
+  bool is_too_long = false;
+  const auto count = [&](std::size_t size) {
+    is_too_long = is_too_long || size >= kTextBytesMax;
+    all += size + 1 + sizeof(char*);
+  };
+  for (const std::string& argument : plan.argv) count(argument.size());
+  for (const auto& [name, value] : plan.environment) count(name.size() + 1 + value.size());
+  return is_too_long || all > kAllBytesMax;
+}
+
+bool has_zero_byte(std::string_view text) { return text.contains('\0'); }
+
+bool has_zero_byte(const ChildPlan& plan) {
+  const auto has = [](const std::string& text) { return has_zero_byte(text); };
+  return std::ranges::any_of(plan.argv, has) || has(plan.working_dir) || has(plan.own_dir) ||
+         has(plan.busy.path) ||
+         std::ranges::any_of(plan.environment,
+                             [&](const auto& one) { return has(one.first) || has(one.second); }) ||
+         (plan.jail && std::ranges::any_of(plan.jail->places, [&](const JailPlace& place) {
+            return has(place.path) || has(place.target);
+          }));
 }
 
 // What happens in the child before its exec.
 class SpawnSteps {
  public:
-  SpawnSteps(int launcher_file, const Pipes& pipes) {
+  SpawnSteps(int launcher_file, int order, const Pipes& pipes) {
     ::posix_spawn_file_actions_init(&files_);
     place(pipes.input.theirs.number(), STDIN_FILENO);
     place(pipes.output.theirs.number(), STDOUT_FILENO);
@@ -139,6 +136,7 @@ class SpawnSteps {
     place(launcher_file, kOwnFile);
     place(pipes.lifeline.theirs.number(), kLifeline);
     place(pipes.report.theirs.number(), kReport);
+    place(order, kOrder);
     note(::posix_spawn_file_actions_addclosefrom_np(&files_, kFirstUnused));
 
     // Its own session: a signal to our process group, a terminal's or a KILL, must not
@@ -206,16 +204,20 @@ void abandon(Launched launched) {
 }
 
 Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan) {
-  TextArray arguments = arguments_of(options, plan);
-  TextArray environment;
-  for (const auto& [name, value] : plan.environment) environment.add(name + "=" + value);
-  if (arguments.has_zero_byte() || environment.has_zero_byte()) {
+  if (has_zero_byte(plan)) {
     return fail(Errc::invalid, "zero_byte", "A program's argument cannot hold a zero byte.");
   }
+  if (is_too_large(plan)) return too_large();
+  TextArray arguments;
+  arguments.add("cf-launcher");  // and nothing else: other processes can read it
+  TextArray environment;
+  for (const auto& [name, value] : plan.environment) environment.add(name + "=" + value);
 
   Pipes pipes;
   if (!pipes.are_open()) return refused("pipe", errno);
-  const SpawnSteps steps(options.launcher_file, pipes);
+  const Descriptor order = make_order_file(order_text(options, plan));
+  if (!order.is_open()) return refused("memfd_create", errno);
+  const SpawnSteps steps(options.launcher_file, order.number(), pipes);
   pid_t pid = 0;
   const int error = steps.spawn(pid, arguments.pointers(), environment.pointers());
   if (error != 0) return refused("posix_spawn", error);

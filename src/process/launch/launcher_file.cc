@@ -1,4 +1,4 @@
-#include "process/tree/launcher_file.h"
+#include "process/launch/launcher_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "process/tree/launch.h"
-#include "process/tree/launcher_words.h"
+#include "process/launch/launch.h"
+#include "process/launch/launcher_words.h"
 
 namespace clawdforge {
 

@@ -1,4 +1,4 @@
-#include "agent/core/program_path.h"
+#include "agent/jail/program_path.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -12,14 +12,16 @@
 
 #include "base/descriptor.h"
 #include "base/result.h"
-#include "process/tree/spawner.h"
+#include "process/launch/child_plan.h"
 
 namespace clawdforge {
 
 struct LaunchOptions {
   int launcher_file = -1;
   bool in_namespace = false;
-  HiddenDir hidden;  // its path is empty: nothing is hidden
+  HiddenDir hidden;                             // its path is empty: nothing is hidden
+  JailMeans jail = JailMeans::none;             // of the plans that want one
+  std::optional<std::uint32_t> inside_id = {};  // the user in a root of its own; none: as outside
   std::chrono::milliseconds kill_grace{0};
   std::optional<std::uint64_t> descriptors_soft;
 };
@@ -39,6 +41,12 @@ struct Launched {
 // With an empty argv the launcher only tries whether a program could be started.
 // Errc::unavailable "no_resources"; Errc::too_large "arguments_too_large".
 Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan);
+
+// A program of root gets the capabilities of root at its start. Takes those away that the launcher
+// has no use for, from all that this thread starts from here on; our own stay. Done once before
+// the first launch, because each costs more than a microsecond, and the launcher would have to take
+// them from each program. Of an ordinary user, which has none, it changes nothing.
+void leave_launcher_capabilities();
 
 // The system refuses what a process needs; waiting helps.
 std::unexpected<Failure> no_resources(std::string detail);
