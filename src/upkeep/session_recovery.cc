@@ -45,7 +45,9 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, bool is_asked, TimePoin
                         .usage = {},
                         .cost_usd = {},
                         .error = outcome.failure->message,
-                        .agent_ms = is_asked ? std::optional<std::int64_t>(0) : std::nullopt});
+                        .agent_ms = is_asked ? std::optional<std::int64_t>(0) : std::nullopt,
+                        .agent = turn.agent,
+                        .model = turn.model});
   write.audit.push_back({.event = "interrupted",
                          .at = now,
                          .meta = fmt::format(R"({{"turn_index":{}}})", turn.index)});

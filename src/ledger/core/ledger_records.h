@@ -94,6 +94,8 @@ struct SessionWrite {
 struct UnfinishedTurn {
   SessionId session_id;
   AppName app;
+  std::string agent;  // its session's, as the model
+  std::string model;
   std::int64_t index = 0;
   std::int64_t last_event_id = 0;  // of its session
   TimePoint started_at;

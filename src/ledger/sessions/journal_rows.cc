@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::string_view kUnfinishedTurns =
     "SELECT turns.session_id, sessions.app_name, turns.turn_index, sessions.last_event_id, "
-    "turns.started_at FROM turns JOIN sessions ON sessions.session_id = turns.session_id "
+    "turns.started_at, sessions.agent, sessions.model "
+    "FROM turns JOIN sessions ON sessions.session_id = turns.session_id "
     "WHERE turns.ended_at IS NULL AND (turns.instance_id IS NULL OR turns.instance_id <> $1) "
     "AND {} AND {} AND turns.turn_index BETWEEN 0 AND 9223372036854775807 "
     "ORDER BY turns.started_at, turns.turn_index LIMIT $2";
@@ -74,6 +75,8 @@ Result<std::vector<UnfinishedTurn>> select_unfinished(SqlDriver& driver,
     if (!index) continue;
     turns.push_back({.session_id = id_in<SessionId>(row.at(0)),
                      .app = id_in<AppName>(row.at(1)),
+                     .agent = text_in(row.at(5)).value_or(""),
+                     .model = text_in(row.at(6)).value_or(""),
                      .index = *index,
                      .last_event_id = std::max<std::int64_t>(whole_in(row.at(3)).value_or(0), 0),
                      .started_at = time_in(row.at(4)).value_or(TimePoint())});
