@@ -1,5 +1,6 @@
 #include "agent/jail/jail_planner.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,11 @@ constexpr std::array<std::string_view, 28> kSettings = {
 std::string value_of(const std::map<std::string, std::string>& environment, const char* name) {
   const auto found = environment.find(name);
   return found == environment.end() ? "" : found->second;
+}
+
+bool is_in(std::string_view path, std::string_view dir) {
+  while (dir.ends_with('/')) dir.remove_suffix(1);
+  return path == dir || (path.starts_with(dir) && path.substr(dir.size()).starts_with('/'));
 }
 
 }  // namespace
@@ -58,9 +64,18 @@ JailPlan JailPlanner::plan(const JailNeeds& needs, const Policy& policy,
     for (const char* path : {"/tmp", "/proc", "/dev"}) view.write(path);
   }
   view.read(options_.own_program);
+  std::vector<std::string> writable;
+  for (const std::string& path : policy.jail_write.value_or(std::vector<std::string>{})) {
+    writable.push_back(expanded(path));
+  }
   const auto add_commands = [&](const std::vector<std::vector<std::string>>& commands) {
     for (const auto& command : commands) {
-      for (const std::string& path : install_dirs(command, search_path, home_)) view.read(path);
+      for (const std::string& path : install_dirs(command, search_path, home_)) {
+        // The owner's word counts more than what was found.
+        if (!std::ranges::any_of(writable, [&](const auto& dir) { return is_in(path, dir); })) {
+          view.read(path);
+        }
+      }
     }
   };
   add_commands(options_.commands);
@@ -80,9 +95,7 @@ JailPlan JailPlanner::plan(const JailNeeds& needs, const Policy& policy,
   for (const std::string& path : policy.jail_read.value_or(std::vector<std::string>{})) {
     view.read(expanded(path));
   }
-  for (const std::string& path : policy.jail_write.value_or(std::vector<std::string>{})) {
-    view.write(expanded(path));
-  }
+  for (const std::string& path : writable) view.write(path);
   return view.plan();
 }
 
