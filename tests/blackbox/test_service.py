@@ -61,7 +61,7 @@ def test_the_service_manager_is_told_of_the_start_and_of_the_end(new_gateway, ma
     assert manager.rest() == [], "no watchdog was asked for"
     assert gateway.stop() == 0
     assert manager.next() == {"STOPPING": "1", "STATUS": "draining",
-                              "EXTEND_TIMEOUT_USEC": "33000000"}
+                              "EXTEND_TIMEOUT_USEC": "48000000"}, "with the wait for a login"
     assert manager.rest() == []
 
 
