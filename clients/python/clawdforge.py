@@ -144,6 +144,12 @@ class Permission(TypedDict):
     expires_at: Optional[int]
 
 
+class SessionChanges(TypedDict):
+    files: List[Json]
+    added: int
+    removed: int
+
+
 class SessionFile(TypedDict):
     path: str
     size: int
@@ -357,6 +363,12 @@ class _Answer:
             raise ConnectionFailed(f"the stream broke off: {lost}") from lost
         finally:
             self.close()
+
+
+def _write_out(answer: _Answer, to: IO[bytes]) -> int:
+    if answer.status != 200:
+        raise _error_of(answer.status, answer.read(), answer.response.getheader("Retry-After"))
+    return sum(to.write(piece) for piece in answer.pieces())
 
 
 def _events(answer: _Answer) -> Iterator[Event]:
@@ -781,8 +793,29 @@ class Session:
 
     def download(self, path: str, to: IO[bytes]) -> int:
         """Writes a file of the session into `to`; gives its size."""
-        answer = self._client._open("GET", "/sessions/{id}/files/{path}", id=self.id, path=path,
-                                    headers={"Accept": "*/*"})
-        if answer.status != 200:
-            raise _error_of(answer.status, answer.read(), answer.response.getheader("Retry-After"))
-        return sum(to.write(piece) for piece in answer.pieces())
+        return _write_out(self._client._open("GET", "/sessions/{id}/files/{path}", id=self.id, path=path,
+                                             headers={"Accept": "*/*"}), to)
+
+    def put_file(self, path: str, content: bytes) -> bool:
+        """Puts a file into the session's directory; True: one of that name was replaced."""
+        return self._client._json("PUT", "/sessions/{id}/files/{path}", id=self.id, path=path,
+                                  stream=lambda: iter([content]),
+                                  headers={"Content-Type": "application/octet-stream"})["replaced"]
+
+    def changes(self) -> SessionChanges:
+        """Which files have changed since the session began, and by how many lines."""
+        return self._client._json("GET", "/sessions/{id}/diff", id=self.id, query={"stat": "1"})
+
+    def diff(self, to: IO[bytes]) -> int:
+        """Writes what has changed into `to`, as a unified diff; gives its size."""
+        return _write_out(self._client._open("GET", "/sessions/{id}/diff", id=self.id,
+                                             headers={"Accept": "*/*"}), to)
+
+    def archive(self, to: IO[bytes]) -> int:
+        """Writes the session's directory into `to`, as a tar; gives its size."""
+        return _write_out(self._client._open("GET", "/sessions/{id}/archive", id=self.id,
+                                             headers={"Accept": "*/*"}), to)
+
+    def commit(self, message: str) -> str:
+        """Commits what is in the session's worktree on its branch; gives the commit's id."""
+        return self._client._json("POST", "/sessions/{id}/commit", id=self.id, body={"message": message})["commit"]

@@ -197,6 +197,12 @@ export interface StreamEvent {
   data: any
 }
 
+export interface SessionChanges {
+  files: { path: string; added: number; removed: number; binary: boolean }[]
+  added: number
+  removed: number
+}
+
 export interface SessionFile {
   path: string
   size: number
@@ -310,6 +316,7 @@ interface Ask {
   query?: Query
   body?: unknown
   form?: FormData
+  content?: Blob
   key?: string
   headers?: Record<string, string>
   timeoutMs?: number
@@ -346,6 +353,11 @@ async function errorOf(answer: Response): Promise<ApiError> {
   } catch { /* it stays text */ }
   const wait = answer.headers.get('Retry-After') ?? ''
   return new ApiError(answer.status, body, /^[0-9]+$/.test(wait) ? Number(wait) : null)
+}
+
+async function served(answer: Response): Promise<Response> {
+  if (answer.status !== 200) throw await errorOf(answer)
+  return answer
 }
 
 /** Calls one gateway with one app's token. */
@@ -499,7 +511,8 @@ export class Client {
     const headers: Record<string, string> = { Accept: 'application/json', ...ask.headers }
     if (this.token) headers.Authorization = `Bearer ${this.token}`
     if (ask.key !== undefined) headers['Idempotency-Key'] = ask.key
-    let body: FormData | string | undefined = ask.form
+    let body: FormData | Blob | string | undefined = ask.form ?? ask.content
+    if (ask.content !== undefined) headers['Content-Type'] = 'application/octet-stream'
     if (ask.body !== undefined) {
       body = JSON.stringify(ask.body)
       headers['Content-Type'] = 'application/json'
@@ -719,9 +732,36 @@ export class Session {
 
   /** A file of the session; its `body` is a stream. */
   async download(path: string): Promise<Response> {
-    const answer = await this.client.open('GET', '/sessions/{id}/files/{path}',
-      { parts: { id: this.id, path }, headers: { Accept: '*/*' } }, new AbortController().signal)
-    if (answer.status !== 200) throw await errorOf(answer)
-    return answer
+    return served(await this.client.open('GET', '/sessions/{id}/files/{path}',
+      { parts: { id: this.id, path }, headers: { Accept: '*/*' } }, new AbortController().signal))
+  }
+
+  /** Puts a file into the session's directory; true: one of that name was replaced. */
+  async putFile(path: string, content: Blob): Promise<boolean> {
+    return (await this.client.json('PUT', '/sessions/{id}/files/{path}', { parts: { id: this.id, path }, content }))
+      .replaced
+  }
+
+  /** Which files have changed since the session began, and by how many lines. */
+  async changes(): Promise<SessionChanges> {
+    return this.client.json('GET', '/sessions/{id}/diff', { parts: { id: this.id }, query: { stat: '1' } })
+  }
+
+  /** What has changed, as a unified diff; its `body` is a stream. */
+  async diff(): Promise<Response> {
+    return served(await this.client.open('GET', '/sessions/{id}/diff',
+      { parts: { id: this.id }, headers: { Accept: '*/*' } }, new AbortController().signal))
+  }
+
+  /** The session's directory as a tar; its `body` is a stream. */
+  async archive(): Promise<Response> {
+    return served(await this.client.open('GET', '/sessions/{id}/archive',
+      { parts: { id: this.id }, headers: { Accept: '*/*' } }, new AbortController().signal))
+  }
+
+  /** Commits what is in the session's worktree on its branch; gives the commit's id. */
+  async commit(message: string): Promise<string> {
+    return (await this.client.json('POST', '/sessions/{id}/commit', { parts: { id: this.id }, body: { message } }))
+      .commit
   }
 }

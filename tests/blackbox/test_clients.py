@@ -19,6 +19,8 @@ import pytest
 import yaml
 
 from gateway import REPO, SECONDS_MAX, clean_environment, wait_until
+from sessions import session_options
+from workspaces import repository, workspace
 
 APPS = pathlib.Path(__file__).parent / "client_apps"
 PYTHON = REPO / "clients/python/clawdforge.py"
@@ -267,6 +269,14 @@ def test_a_session_from_its_making_to_its_end(play, gateway):
     assert said["meta"] == {"ticket": 7} and said["turns"] == said["closings"] == 4
     assert said["closed_again"] is False and said["listed"] is True
     assert (said["after"]["status"], said["after"]["code"]) == (410, "session_closed")
+
+
+def test_a_session_in_a_worktree(play, new_gateway, tmp_path):
+    repository(tmp_path / "repo")
+    gateway = new_gateway(**session_options(tmp_path, more=workspace("tree", tmp_path / "repo", "worktree")))
+    said = play(gateway.url, gateway.mint("app", workspaces=["tree"])["token"], "workspace")
+    assert said["replaced"] == [False, True] and said["changed"] == ["notes.txt"]
+    assert "+two" in said["diff"] and said["archive"] % 512 == 0 and said["archive"] > 0 and said["commit"] == 40
 
 
 def test_a_turn_is_cancelled(play, gateway):

@@ -93,6 +93,20 @@ const scenarios = {
     }
   },
 
+  async workspace() {
+    const made = await forge.createSession({ agent: 'demo', workspace: 'tree' })
+    const replaced = []
+    for (const text of ['one\n', 'two\n']) replaced.push(await made.putFile('notes.txt', new Blob([text])))
+    const changes = await made.changes()
+    const diff = await (await made.diff()).text()
+    const archive = await (await made.archive()).arrayBuffer()
+    const commit = await made.commit('Notes')
+    await made.close()
+    return {
+      replaced, changed: changes.files.map((file) => file.path), diff, archive: archive.byteLength, commit: commit.length,
+    }
+  },
+
   async cancelled() {
     const made = await forge.createSession({ agent: 'demo' })
     let cancelled = null

@@ -77,6 +77,18 @@ def session(_):
             "listed": made.id in [row["session_id"] for row in forge.sessions(include_closed=True)]}
 
 
+def workspace(_):
+    made = forge.create_session(agent="demo", extra={"workspace": "tree"})
+    replaced = [made.put_file("notes.txt", text) for text in (b"one\n", b"two\n")]
+    changes, diff, archive = made.changes(), io.BytesIO(), io.BytesIO()
+    made.diff(diff)
+    made.archive(archive)
+    commit = made.commit("Notes")
+    made.close()
+    return {"replaced": replaced, "changed": [file["path"] for file in changes["files"]],
+            "diff": diff.getvalue().decode(), "archive": len(archive.getvalue()), "commit": len(commit)}
+
+
 def cancelled(_):
     made = forge.create_session(agent="demo")
     stop = None
