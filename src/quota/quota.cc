@@ -58,13 +58,14 @@ Result<Ticket> Quota::admit(const App& app, Work work) {
 
 // What is known here: its budgets are in the ledger, which is not asked in vain.
 void Quota::tell_limits(Failure& refusal, const App& app) const {
-  if (!app.limits || !app.limits->asks_per_minute) return;
-  const std::int64_t per_minute = *app.limits->asks_per_minute;
+  if (!app.limits) return;
+  const std::optional<std::int64_t> per_minute = app.limits->asks_per_minute;
+  if (!per_minute) return;
   const std::int64_t left =
-      rates_.left(app.name.str(), per_minute, std::chrono::steady_clock::now());
+      rates_.left(app.name.str(), *per_minute, std::chrono::steady_clock::now());
   // It is the rate that refuses where none is left.
   const auto wait = left == 0 ? refusal.retry_after : std::chrono::seconds(0);
-  tell(refusal, notice_of({}, {}, RateState{per_minute, left, wait}, SystemClock().now()));
+  tell(refusal, notice_of({}, {}, RateState{*per_minute, left, wait}, SystemClock().now()));
 }
 
 // What holds for each ask, whatever it is: the breakers, the app's rate, and that its budgets are

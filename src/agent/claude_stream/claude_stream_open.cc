@@ -116,10 +116,11 @@ Task<ClaudeStreamAgent::Step> ClaudeStreamAgent::configure() {
   }
   auto set = co_await ask(std::move(*body));
   if (!set) co_return std::move(set.error());
-  if (!set->error) co_return std::nullopt;
-  co_return agent_failed(
-      "agent_error", fmt::format("{} does not take the MCP servers: {}", setup_.spec.name,
-                                 masked_line(*set->error, kRefusalCharactersMax, setup_.secrets)));
+  const std::optional<std::string> refusal = std::move(set->error);
+  if (!refusal) co_return std::nullopt;
+  co_return agent_failed("agent_error",
+                         fmt::format("{} does not take the MCP servers: {}", setup_.spec.name,
+                                     masked_line(*refusal, kRefusalCharactersMax, setup_.secrets)));
 }
 
 }  // namespace clawdforge

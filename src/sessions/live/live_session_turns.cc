@@ -50,7 +50,7 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
   turn->waits_in_line = false;
   std::optional<Failure> failure;
   if (is_first) failure = co_await prepare(turn);
-  if (!failure && turn->ticket) failure = turn->ticket->refused_since();
+  if (auto& ticket = turn->ticket; !failure && ticket) failure = ticket->refused_since();
   if (!failure && !turn->is_stopped()) failure = ask(*turn);
   if (!failure && turn->is_asked()) co_await await_end(turn);
   if (!turn->is_over()) {

@@ -47,7 +47,8 @@ Task<std::optional<Failure>> LiveSession::make_its_workspace(
   session_.workspace = std::move(made->workspace);
   const auto noted = co_await deps_.rows.note_workspace(session_.id, session_.workspace, lane);
   if (!noted) co_return noted.error();
-  if (made->setup) journal_.append(0, EventKind::update, setup_message(*made->setup));
+  const auto setup = std::move(made->setup);
+  if (setup) journal_.append(0, EventKind::update, setup_message(*setup));
   co_return std::nullopt;
 }
 
