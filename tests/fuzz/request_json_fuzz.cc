@@ -29,7 +29,10 @@ void require_good_refusal(const Failure& error) {
 void check_session(std::string_view text, const json::object& body) {
   const auto session = parse_session(text);
   if (!session) return require_good_refusal(session.error());
-  require(is_session_id(session->agent) && !session->model.starts_with('-'));
+  // One that begins with another's state may leave its agent to that one.
+  const bool is_of_another = !session->from.empty() && session->agent.empty();
+  require(is_of_another || is_session_id(session->agent));
+  require(!session->model.starts_with('-'));
   require(session->meta.find_first_of("\r\n") == std::string::npos);
   const json::value* const meta = body.if_contains("meta");
   const bool is_given = meta != nullptr && !meta->is_null();
