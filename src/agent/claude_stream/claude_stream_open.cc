@@ -47,7 +47,7 @@ Task<ClaudeStreamAgent::Answered> ClaudeStreamAgent::ask(std::string body) {
   co_return std::unexpected(co_await cause_of_early_end());
 }
 
-// A conversation that is not there is no fault of the agent: its owner begins another one.
+// The agent did not fail because a conversation is not there: its owner begins another one.
 Task<Failure> ClaudeStreamAgent::cause_of_early_end() {
   Failure why = co_await pipe_.cause_of_end();
   const bool is_gone = setup_.loads_conversation && (early_error_.contains(kNoConversation) ||
