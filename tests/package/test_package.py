@@ -54,6 +54,7 @@ def test_what_is_installed_below_a_prefix_names_that_prefix(prefix):
     for unit in ("system/clawdforge.service", "user/clawdforge.service", "system/clawdforge-backup.service"):
         text = (prefix / "lib/systemd" / unit).read_text()
         assert f"ExecStart={prefix}/" in text and "@" not in re.sub(r"SystemCallFilter=@system-service|=@system-service:", "", text)
+    assert "ListenStream=127.0.0.1:8800" in (prefix / "lib/systemd/system/clawdforge.socket").read_text()
     assert f"{prefix}/etc/clawdforge/clawdforge.toml" in (prefix / "lib/systemd/system/clawdforge.service").read_text()
 
 
@@ -108,7 +109,7 @@ def test_lintian_finds_no_error():
 
 def test_the_units_are_sound(unpacked):
     units = [unpacked / "usr/lib/systemd/system" / name
-             for name in ("clawdforge.service", "clawdforge-backup.service", "clawdforge-backup.timer")]
+             for name in ("clawdforge.service", "clawdforge-backup.service", "clawdforge-backup.timer", "clawdforge.socket")]
     for target in pathlib.Path("/usr/lib/systemd/system").glob("*.target"):  # which every unit leans on
         if not (units[0].parent / target.name).exists():
             shutil.copy(target, units[0].parent, follow_symlinks=True)
@@ -120,6 +121,17 @@ def test_the_units_are_sound(unpacked):
         said = run("systemd-analyze", "security", "--offline=true", "--no-pager", unit)
         exposure = float(re.search(r"exposure level for \S+: ([0-9.]+)", said)[1])
         assert exposure <= worst, said
+
+
+def test_restarts_refuse_nobody(unpacked):
+    """The socket unit names the port of the default configuration, and both units of the service have theirs kept."""
+    units = unpacked / "usr/lib/systemd"
+    socket = (units / "system/clawdforge.socket").read_text()
+    default = re.search(r'^#listen = "(.*)"', (unpacked / "etc/clawdforge/clawdforge.toml").read_text(), re.M)[1]
+    assert f"ListenStream={default}\n" in socket and "WantedBy=sockets.target" in socket
+    for unit in ("system", "user"):
+        text = (units / unit / "clawdforge.service").read_text()
+        assert "FileDescriptorStoreMax=1\nEnvironment=FDSTORE=1\n" in text
 
 
 # The tarball
