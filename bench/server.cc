@@ -48,8 +48,10 @@ std::vector<std::string> gateway_environment(const std::string& claude_bin,
                                              const std::string& directory,
                                              const std::vector<std::string>& more) {
   std::filesystem::create_directories(directory);
-  std::vector<std::string> environment = {"PATH=/usr/bin:/bin", "HOME=" + directory,
+  std::vector<std::string> environment = {"PATH=/usr/bin:/bin",
+                                          "HOME=" + directory,
                                           "CLAWDFORGE_CLAUDE_BIN=" + claude_bin,
+                                          "ANTHROPIC_API_KEY=not-a-key",
                                           "CLAWDFORGE_METRICS_WITHOUT_TOKEN=true",
                                           fmt::format("CLAWDFORGE_ADMIN_TOKEN={}", kAdminToken)};
   // What no caller does to a gateway but a benchmark.

@@ -29,6 +29,13 @@ add_compile_options(-fstack-protector-strong -ffunction-sections -fdata-sections
 add_link_options(-fuse-ld=lld -Wl,--gc-sections -Wl,-z,relro,-z,now)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_definitions(_FORTIFY_SOURCE=2)
+  # The same program wherever it is built: in names of files the checkout is ".". ccache makes paths below it relative to
+  # the build's folder, so that form is mapped, too, and without ccache what is in that folder gets the form that ccache gives
+  # it; see docs/adr/0094-releases-that-can-be-built-again.md.
+  file(RELATIVE_PATH way_to_sources ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
+  string(REGEX REPLACE "/$" "" way_to_sources "${way_to_sources}")
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${way_to_sources}=.
+                      -ffile-prefix-map=${CMAKE_BINARY_DIR}/=)
   # Only the used part of the C++ library then counts to an idle gateway's memory.
   add_link_options(-static-libstdc++ -static-libgcc)
 endif()

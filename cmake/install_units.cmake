@@ -10,6 +10,7 @@ foreach(unit clawdforge.service clawdforge-user.service clawdforge-backup.servic
   configure_file(${source}/${unit}.in ${build}/units/${unit} @ONLY)
 endforeach()
 file(INSTALL ${build}/units/clawdforge.service ${build}/units/clawdforge-backup.service ${source}/clawdforge-backup.timer
+     ${source}/clawdforge.socket
      DESTINATION ${CMAKE_INSTALL_PREFIX}/lib/systemd/system)
 file(INSTALL ${build}/units/clawdforge-user.service DESTINATION ${CMAKE_INSTALL_PREFIX}/lib/systemd/user)
 set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/systemd/user")

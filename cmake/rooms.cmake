@@ -135,7 +135,8 @@ endfunction()
 # to start than all it does itself (src/launcher/kernel.h), and without sanitizers.
 # (A generated header and not #embed: ccache does not see what #embed reads.)
 function(add_launcher room)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/launcher/*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/launcher/*.cc
+       ${CMAKE_SOURCE_DIR}/src/launcher/bounds/*.cc)
   add_executable(clawdforge-launcher ${sources})
   target_include_directories(clawdforge-launcher PRIVATE ${CMAKE_SOURCE_DIR}/src)
   set_target_properties(clawdforge-launcher PROPERTIES

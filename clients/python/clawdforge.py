@@ -68,6 +68,7 @@ class RunResult(_RunAnswer, total=False):
     cost_usd: Optional[float]
     usage: Optional[Usage]
     denials: List[Denial]
+    model: Optional[str]
 
 
 class _RunRow(TypedDict):
@@ -88,9 +89,11 @@ class _RunRow(TypedDict):
     exit_signal: Optional[int]
     cost_usd: Optional[float]
     usage: Optional[Usage]
+    prompt: Optional[str]
 
 
 class RunRecord(_RunRow, total=False):
+    prompt_truncated: bool
     instance_id: Optional[str]
 
 
@@ -114,6 +117,37 @@ class SessionState(TypedDict):
     meta: Json
     usage: Usage
     cost_usd: Optional[float]
+    last_event_id: int
+    title: Optional[str]
+    permission_mode: str
+    effort: Optional[str]
+    turns_waiting: int
+    questions_open: int
+    turn_started_at: Optional[int]
+    context: Optional[Dict[str, int]]
+    agent_version: Optional[str]
+    delete_at: Optional[int]
+
+
+class _Turn(TypedDict):
+    turn_index: int
+    state: str
+    code: Optional[str]
+    error: Optional[str]
+    stop_reason: Optional[str]
+    started_at: int
+    ended_at: Optional[int]
+    duration_ms: Optional[int]
+    usage: Optional[Usage]
+    cost_usd: Optional[float]
+    first_event_id: Optional[int]
+    last_event_id: Optional[int]
+    prompt: Optional[str]
+    files: List[str]
+
+
+class Turn(_Turn, total=False):
+    prompt_truncated: bool
 
 
 class _TurnAnswer(TypedDict):
@@ -142,6 +176,15 @@ class Permission(TypedDict):
     options: List[Json]
     asked_at: int
     expires_at: Optional[int]
+
+
+class AskedPermission(Permission):
+    session_id: str
+    app_name: str
+    session_title: Optional[str]
+    agent: str
+    tool: Optional[Json]
+    truncated: bool
 
 
 class SessionChanges(TypedDict):
@@ -195,7 +238,10 @@ class Health(TypedDict):
     claude_version: str
     acpx_present: bool
     acpx_version: str
+    claude_login: Dict[str, Any]
     open_sessions: int
+    jail: str
+    limits: str
 
 
 class Event(NamedTuple):
@@ -431,6 +477,10 @@ class Client:
     def agents(self) -> List[Json]:
         return self._json("GET", "/agents")["agents"]
 
+    def open_permissions(self) -> List[AskedPermission]:
+        """The questions that are open in all sessions of the app."""
+        return self._json("GET", "/permissions")["permissions"]
+
     def workspaces(self) -> List[Json]:
         """The owner's directories that the app may use."""
         return self._json("GET", "/workspaces")["workspaces"]
@@ -446,11 +496,13 @@ class Client:
             system: Optional[str] = None, system_mode: Optional[str] = None, effort: Optional[str] = None,
             permission_mode: Optional[str] = None, files: Optional[List[str]] = None,
             timeout_secs: Optional[int] = None, include: Optional[List[str]] = None, wait: Optional[bool] = None,
+            schema: Optional[Json] = None, tools: Union[str, List[str], None] = None, max_turns: Optional[int] = None,
             extra: Optional[Json] = None, idempotency_key: Optional[str] = None) -> RunResult:
-        """One prompt, one answer. `extra`: fields that this module does not know yet."""
+        """One prompt, one answer. `schema`: a JSON Schema that the result meets. `extra`: fields that this module does
+        not know yet."""
         body = _present(prompt=prompt, agent=agent, model=model, system=system, system_mode=system_mode,
                         effort=effort, permission_mode=permission_mode, files=files, timeout_secs=timeout_secs,
-                        include=include, wait=wait)
+                        include=include, wait=wait, schema=schema, tools=tools, max_turns=max_turns)
         return self._json("POST", "/run", body={**body, **(extra or {})}, key=idempotency_key,
                           timeout=timeout_secs and timeout_secs + 30.0)
 
@@ -642,6 +694,9 @@ class Client:
         if last_id is not None:
             headers["Last-Event-ID"] = str(last_id)
         answer = self._open(method, route, headers=headers, timeout=STREAM_SILENCE_SECS_MAX, **options)
+        if answer.status == 204:  # the session is closed, and all of it was told
+            answer.read()
+            return iter(())
         if answer.status != 200:
             raise _error_of(answer.status, answer.read(), answer.response.getheader("Retry-After"))
         return _events(answer)
@@ -772,6 +827,14 @@ class Session:
                 return
             yield from page["events"]
             after = page["next_after"]
+
+    def turns(self, *, after: int = 0) -> Iterator[Turn]:
+        """The session's turns after the one of index `after`: how each ended, and what it was asked."""
+        next_after: Optional[int] = after
+        while next_after is not None:
+            page = self._client._json("GET", "/sessions/{id}/turns", id=self.id, query={"after": next_after})
+            yield from page["turns"]
+            next_after = page["next_after"]
 
     def cancel(self) -> bool:
         """Ends the turn that runs; False: none ran."""

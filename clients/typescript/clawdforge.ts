@@ -30,6 +30,9 @@ export interface RunRequest {
   timeout_secs?: number | null
   include?: string[] | null
   wait?: boolean
+  schema?: Record<string, unknown> | null
+  tools?: 'none' | 'read' | 'all' | string[] | null
+  max_turns?: number | null
 }
 
 export interface SessionRequest {
@@ -90,6 +93,7 @@ export interface RunResult {
   cost_usd?: number | null
   usage?: Usage | null
   denials?: Denial[]
+  model?: string | null
 }
 
 export interface RunRecord {
@@ -101,6 +105,8 @@ export interface RunRecord {
   started_at: number
   ended_at: number | null
   prompt_bytes: number
+  prompt: string | null
+  prompt_truncated?: boolean
   result_bytes: number | null
   duration_ms: number | null
   outcome: string | null
@@ -127,6 +133,34 @@ export interface SessionState {
   meta: Record<string, unknown>
   usage: Usage
   cost_usd: number | null
+  last_event_id: number
+  title: string | null
+  permission_mode: string
+  effort: string | null
+  turns_waiting: number
+  questions_open: number
+  turn_started_at: number | null
+  context: { used: number; size: number } | null
+  agent_version: string | null
+  delete_at: number | null
+}
+
+export interface Turn {
+  turn_index: number
+  state: 'accepted' | 'done' | 'failed' | 'cancelled' | 'interrupted'
+  code: string | null
+  error: string | null
+  stop_reason: string | null
+  started_at: number
+  ended_at: number | null
+  duration_ms: number | null
+  usage: Usage | null
+  cost_usd: number | null
+  first_event_id: number | null
+  last_event_id: number | null
+  prompt: string | null
+  prompt_truncated?: boolean
+  files: string[]
 }
 
 export interface TurnResult {
@@ -152,6 +186,15 @@ export interface Permission {
   options: { option_id: string; name: string; kind: string }[]
   asked_at: number
   expires_at: number | null
+}
+
+export interface AskedPermission extends Permission {
+  session_id: string
+  app_name: string
+  session_title: string | null
+  agent: string
+  tool: Record<string, unknown> | null
+  truncated: boolean
 }
 
 export interface UploadedFile {
@@ -187,7 +230,10 @@ export interface Health {
   claude_version: string
   acpx_present: boolean
   acpx_version: string
+  claude_login: Record<string, unknown>
   open_sessions: number
+  jail: 'own_root' | 'landlock' | 'none'
+  limits: 'nothing' | 'counting' | 'cgroup1' | 'cgroup2'
 }
 
 /** Of a stream. `id` is null where the event cannot be come back to (`gap`, `state`). */
@@ -397,6 +443,11 @@ export class Client {
     return (await this.json('GET', '/agents')).agents
   }
 
+  /** The questions that are open in all sessions of the app. */
+  async openPermissions(): Promise<AskedPermission[]> {
+    return (await this.json('GET', '/permissions')).permissions
+  }
+
   /** The owner's directories that the app may use. */
   async workspaces(): Promise<Record<string, any>[]> {
     return (await this.json('GET', '/workspaces')).workspaces
@@ -576,6 +627,7 @@ export class Client {
     let timer = setTimeout(() => connection.abort(), STREAM_SILENCE_MS_MAX)
     try {
       const answer = await this.open(method, route, { ...ask, headers }, connection.signal)
+      if (answer.status === 204) return // the session is closed, and all of it was told
       if (answer.status !== 200) throw await errorOf(answer)
       onAccepted()
       const reader = answer.body!.getReader()
@@ -637,7 +689,7 @@ export class Client {
 export class Session {
   private last = { id: 0, turn: 0 } // the last closing event that we saw
 
-  constructor(private readonly client: Client, readonly id: string, private turns: number) {}
+  constructor(private readonly client: Client, readonly id: string, private turnCount: number) {}
 
   state(): Promise<SessionState> {
     return this.client.json('GET', '/sessions/{id}', { parts: { id: this.id } })
@@ -652,7 +704,7 @@ export class Session {
   async turn(request: TurnRequest, options: { idempotencyKey?: string } = {}): Promise<TurnResult> {
     const done: TurnResult = await this.client.json('POST', '/sessions/{id}/turn',
       { parts: { id: this.id }, body: { ...request, stream: false }, key: options.idempotencyKey })
-    this.turns = Math.max(this.turns, done.turn_index)
+    this.turnCount = Math.max(this.turnCount, done.turn_index)
     return done
   }
 
@@ -661,7 +713,7 @@ export class Session {
    * gateway, are healed: no event is missed, and none comes twice.
    */
   async *stream(request: TurnRequest): AsyncGenerator<StreamEvent> {
-    const before = this.turns
+    const before = this.turnCount
     let lastId = 0
     let isAccepted = false
     for (let attempt = 0; ; attempt += 1) {
@@ -700,7 +752,7 @@ export class Session {
   private seen(event: StreamEvent): StreamEvent {
     if (event.event === 'done' || event.event === 'failed') {
       this.last = { id: event.id ?? 0, turn: event.data.turn_index }
-      this.turns = Math.max(this.turns, event.data.turn_index)
+      this.turnCount = Math.max(this.turnCount, event.data.turn_index)
       if (event.event === 'failed') throw new ApiError(0, event.data)
     }
     return event
@@ -709,6 +761,16 @@ export class Session {
   /** All that was told in the session after the event `after`, and what comes, until it is closed. */
   events(options: { after?: number } = {}): AsyncGenerator<StreamEvent> {
     return this.client.follow('GET', '/sessions/{id}/events', { id: this.id }, options.after ?? 0, () => false)
+  }
+
+  /** The session's turns after the one of index `after`: how each ended, and what it was asked. */
+  async *turns(options: { after?: number } = {}): AsyncGenerator<Turn> {
+    for (let after: number | null = options.after ?? 0; after !== null;) {
+      const page: { turns: Turn[]; next_after: number | null } = await this.client.json('GET', '/sessions/{id}/turns',
+        { parts: { id: this.id }, query: { after } })
+      for (const turn of page.turns) yield turn
+      after = page.next_after
+    }
   }
 
   /** Ends the turn that runs; false: none ran. */

@@ -3,7 +3,10 @@
 // for the log what was noticed in that place.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +27,13 @@ inline std::unexpected<Failure> fail_for_now(Errc kind, std::string_view code, s
                                  .message = std::move(message),
                                  .detail = std::move(detail),
                                  .retry_after = retry_after});
+}
+
+// The member `limit` of a refusal: how much an app has at once of what has no window.
+inline std::string standing_limit(std::string_view unit, std::int64_t limit, std::int64_t used) {
+  return fmt::format(
+      R"({{"scope":"app","window":null,"unit":"{}","limit":{},"used":{},"reserved":0,"resets_at":null}})",
+      unit, limit, used);
 }
 
 // For a request, a run or a turn.

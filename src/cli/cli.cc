@@ -12,6 +12,7 @@
 #include "cli/commands/commands.h"
 #include "cli/completion.h"
 #include "cli/core/invocation.h"
+#include "cli/dashboard/dashboard_row.h"
 #include "cli/help.h"
 #include "cli/top/top.h"
 #include "cli/topics.h"
@@ -51,7 +52,7 @@ std::vector<Command> join_table(std::vector<Command> further) {
   for (auto rows :
        {chat_commands(), gateway_commands(), agent_commands(), usage_commands(), session_commands(),
         work_commands(), job_commands(), login_commands(), token_commands(), audit_commands(),
-        top_commands(), std::move(further), own_commands()}) {
+        top_commands(), dashboard_commands(), std::move(further), own_commands()}) {
     std::ranges::move(rows, std::back_inserter(table));
   }
   return table;

@@ -11,7 +11,7 @@
 #include "config/config_flags.h"
 #include "config/config_keys.h"
 #include "config/config_render.h"
-#include "config/config_text.h"
+#include "config/text/config_text.h"
 
 namespace clawdforge {
 namespace {

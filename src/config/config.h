@@ -31,11 +31,14 @@ struct AgentTable {
   std::vector<std::string> command;            // empty: that of the built-in agent
   std::vector<std::string> env;                // names passed on from our environment
   std::map<std::string, std::string> set_env;  // fixed values
+  std::string model;                           // of who asks for none
   std::optional<PermissionMode> permission_mode;
   // The modes that the agent can be held to; none: the table does not say.
   std::optional<std::map<PermissionMode, ModeSwitches>> permission_modes;
-  std::string auth_method;  // of the agent's own, to call at its start
-  Policy policy;            // what apps may ask of it
+  std::string auth_method;     // of the agent's own, to call at its start
+  std::string login_dir;       // where its login is kept; empty: in the data directory
+  std::optional<Warmth> warm;  // none: that of the built-in agent, else no spares
+  Policy policy;               // what apps may ask of it
 };
 
 // [mcp_servers.NAME] in the file: a program, or an address.
@@ -63,6 +66,7 @@ struct Config {
   std::vector<Cidr> allow_cidrs;
   std::vector<Cidr> trusted_proxies;
   std::vector<std::string> allow_hosts;
+  std::vector<std::string> allow_origins;
   bool metrics_without_token = false;
   std::string tls_cert;
   std::string tls_key;
@@ -71,6 +75,7 @@ struct Config {
   std::string acpx_bin;
   std::string default_model;
   EventFormat event_format = EventFormat::acp;
+  KeptPrompts keep_prompts = KeptPrompts::sessions;
   std::chrono::seconds default_timeout{};
   std::chrono::seconds max_timeout{};
   std::int64_t runs_max = 0;
@@ -79,8 +84,11 @@ struct Config {
   std::int64_t live_sessions_max = 0;
   std::optional<std::int64_t> sessions_max_per_app;
   std::int64_t agents_max = 0;
+  bool warm = true;                              // built-in agents have spares
+  std::optional<std::int64_t> agent_memory_max;  // bytes; none: half of what there is
   std::chrono::seconds agent_start_timeout{};
   std::chrono::seconds first_sign_timeout{};
+  std::chrono::seconds session_sleep{};  // 0: never
   std::chrono::seconds session_ttl{};
   std::chrono::seconds session_hard_ttl{};
   std::chrono::seconds sweep_interval{};
@@ -115,6 +123,7 @@ struct Config {
   std::optional<JailMode> jail;
   std::vector<std::string> jail_read;
   std::vector<std::string> jail_write;
+  Policy bounds;  // limits and network of all agents, and nothing else of a policy
   bool allow_root = false;
   std::chrono::seconds drain_grace{};
   std::chrono::seconds permission_timeout{};

@@ -8,8 +8,8 @@
 #include <exception>
 #include <system_error>
 
-#include "config/config_text.h"
 #include "config/config_toml.h"
+#include "config/text/config_text.h"
 
 namespace clawdforge {
 namespace {

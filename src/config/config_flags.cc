@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "config/config_text.h"
+#include "config/text/config_text.h"
 
 namespace clawdforge {
 namespace {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <type_traits>
 
 #include "base/json_text.h"
-#include "config/config_text.h"
+#include "config/text/config_text.h"
+#include "model/policy_fields.h"
 
 namespace clawdforge {
 namespace {
@@ -196,11 +198,17 @@ std::string set_hosts(const KeyRow&, std::string_view text, const PathOrigin&, C
   return store(parse_hosts(text), config.allow_hosts);
 }
 
+std::string set_origins(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
+  return store(parse_origins(text), config.allow_origins);
+}
+
+std::string show_origins(const Config& config) { return toml_list(config.allow_origins); }
+
 std::string show_hosts(const Config& config) { return toml_list(config.allow_hosts); }
 
 std::string set_jail_mode(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
   config.jail = jail_mode_from(text);
-  return config.jail ? "" : "it must be one of auto, off, files.";
+  return config.jail ? "" : "it must be one of auto, off, files, full.";
 }
 
 std::string show_jail_mode(const Config& config) {
@@ -230,6 +238,39 @@ constexpr KeyRow jail_paths(std::string_view name, std::string_view help) {
           help,
           &set_jail_paths<Member>,
           &show_jail_paths<Member>};
+}
+
+// A key that is a field of the policy of all agents. An empty value takes it back.
+std::string set_bound(const KeyRow& row, std::string_view text, const PathOrigin&, Config& config) {
+  boost::json::value value;
+  if (row.kind == KeyKind::list && !text.empty()) {
+    boost::json::array& list = value.emplace_array();
+    for (const std::string_view part : split_list(text)) list.emplace_back(part);
+  } else if (!text.empty()) {
+    value = text;
+  }
+  const std::string wrong = find_policy_field(row.name)->set(config.bounds, value);
+  return wrong.empty() ? "" : "it " + wrong + ".";
+}
+
+constexpr std::string_view kMemoryKey = "memory_max";
+constexpr std::string_view kPidsKey = "pids_max";
+constexpr std::string_view kCpuKey = "cpu_max_percent";
+constexpr std::string_view kNetKey = "net";
+constexpr std::string_view kNetAllowKey = "net_allow";
+
+template <const std::string_view& Name>
+std::string show_bound(const Config& config) {
+  const boost::json::value value = find_policy_field(Name)->show(config.bounds);
+  if (value.is_null()) return Name == kNetAllowKey ? "[]" : std::string(kNothing);
+  const std::string text = boost::json::serialize(value);
+  return Name == kMemoryKey ? toml_string(text) : text;
+}
+
+template <const std::string_view& Name>
+constexpr KeyRow bound(KeyKind kind, std::string_view fallback, std::string_view allowed,
+                       std::string_view help, std::int64_t min = 0, std::int64_t max = 0) {
+  return {Name, kind, fallback, false, min, max, allowed, help, &set_bound, &show_bound<Name>};
 }
 
 std::string set_listen(const KeyRow&, std::string_view text, const PathOrigin&, Config& config) {
@@ -272,6 +313,10 @@ constexpr KeyRow kRows[] = {
      "Host names by which paths that need no token may be asked for, beside addresses and "
      "localhost.",
      &set_hosts, &show_hosts},
+    {"allow_origins", KeyKind::list, "empty", false, 0, 0,
+     "a list of origins like https://app.example or http://localhost:5173.",
+     "Origins of web pages that may call with an app's token and read the answers (CORS).",
+     &set_origins, &show_origins},
     flag<&Config::metrics_without_token>("metrics_without_token", {"false"},
                                          "Whether /metrics is answered without the admin token."),
     text<&Config::tls_cert, parse_optional_path>("tls_cert", described("none: plain HTTP"),
@@ -289,6 +334,9 @@ constexpr KeyRow kRows[] = {
                                               "Model of a run that names none."),
     choice<&Config::event_format, kEventFormats>("event_format", {"acp"}, "one of acp, simple.",
                                                  "Shape of a turn's events by default."),
+    choice<&Config::keep_prompts, kKeptPrompts>(
+        "keep_prompts", {"sessions"}, "one of none, sessions, all.",
+        "Prompts that are kept: of turns, in their first event; with all, those of runs too."),
     number<&Config::default_timeout>(
         "default_timeout_secs", described("120, or max_timeout_secs if that is less"),
         kTimeoutSecsMin, kTimeoutSecsMax, "Time of a run or turn that names none."),
@@ -307,6 +355,13 @@ constexpr KeyRow kRows[] = {
         kSessionsMax, "Open sessions of one app."),
     number<&Config::agents_max>("max_agents", described("= max_live_sessions"), 1, kSessionsMax,
                                 "Agent processes of sessions at the same time."),
+    choice<&Config::warm, kWarm>("warm", {"auto"}, "one of auto, off.",
+                                 "Whether agents whose table does not say it are started ahead."),
+    number<&Config::agent_memory_max>(
+        "agent_memory_max", described("half of the memory of the machine, or of its control group"),
+        kKiB* kKiB, kKiB* kKiB* kGiB, "Bytes of memory that all agents' processes take together."),
+    number<&Config::session_sleep>("session_sleep_secs", {"600"}, 0, kRetentionSecsMax,
+                                   "Idle time after which a session's agent is ended; 0: never."),
     number<&Config::session_ttl>("session_ttl_secs", {"3600"}, 1, kRetentionSecsMax,
                                  "Idle time after which a session is closed."),
     number<&Config::session_hard_ttl>("session_hard_ttl_secs", {"86400"}, 1, kRetentionSecsMax,
@@ -381,11 +436,23 @@ constexpr KeyRow kRows[] = {
     choice<&Config::pid_namespace, kPidNamespaces>(
         "pid_namespace", {"auto"}, "one of auto, on, off.",
         "Whether each agent gets a PID namespace of its own; auto: where the kernel allows it."),
-    {"jail", KeyKind::text, "auto", false, 0, 0, "one of auto, off, files.",
+    {"jail", KeyKind::text, "auto", false, 0, 0, "one of auto, off, files, full.",
      "How agents are kept from what is not their own; auto: as well as the system allows.",
      &set_jail_mode, &show_jail_mode},
     jail_paths<&Config::jail_read>("jail_read", "What jailed agents can read beside their own."),
     jail_paths<&Config::jail_write>("jail_write", "What jailed agents can write beside their own."),
+    bound<kMemoryKey>(KeyKind::text, "none", "a number of bytes from 16MiB on, such as 3GiB.",
+                      "Memory of one agent with all that it starts."),
+    bound<kPidsKey>(KeyKind::number, "none", "", "Processes of one agent, itself included.", 8,
+                    4'000'000),
+    bound<kCpuKey>(KeyKind::number, "none", "",
+                   "Processor time of one agent; 200: of two processors. Needs control groups.", 1,
+                   100'000),
+    bound<kNetKey>(KeyKind::text, "open", "one of open, proxy, none.",
+                   "Which network agents have; proxy: what net_allow names."),
+    bound<kNetAllowKey>(KeyKind::list, "api.anthropic.com:443",
+                        "a list of targets like api.example.org:443.",
+                        "What agents reach where net is proxy."),
     flag<&Config::allow_root>(
         "allow_root", {"false"},
         "Whether the gateway may run as root without a warning; --allow-root alone means true."),

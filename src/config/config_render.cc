@@ -7,7 +7,7 @@
 
 #include "base/json_text.h"
 #include "config/config_keys.h"
-#include "config/config_text.h"
+#include "config/text/config_text.h"
 #include "model/policy_fields.h"
 
 namespace clawdforge {
@@ -81,6 +81,7 @@ void add_agent(TableLines& lines, const AgentTable& agent) {
   if (!agent.command.empty()) lines.add("command", toml_array(agent.command));
   if (!agent.env.empty()) lines.add("env", toml_array(agent.env));
   if (!agent.set_env.empty()) lines.add("set_env", toml_variables(agent.set_env));
+  if (!agent.model.empty()) lines.add("model", toml_string(agent.model));
   if (agent.permission_mode) {
     lines.add("permission_mode",
               toml_string(choice_name(*agent.permission_mode, kPermissionModes)));

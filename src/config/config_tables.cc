@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "config/config_text.h"
 #include "config/config_toml.h"
 #include "config/config_values.h"
+#include "config/text/config_text.h"
 #include "model/policy_fields.h"
 
 namespace clawdforge {
@@ -33,12 +33,16 @@ std::string take_command(const toml::node& node, std::vector<std::string>& comma
   return {};
 }
 
+// Of letters, digits and `more`.
+bool is_word(std::string_view text, std::size_t bytes_max, std::string_view more) {
+  return !text.empty() && text.size() <= bytes_max && std::ranges::all_of(text, [&](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           more.contains(c);
+  });
+}
+
 bool is_variable(std::string_view name) {
-  return !name.empty() && name.size() <= kVariableNameBytesMax &&
-         !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, [](char c) {
-           return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                  c == '_';
-         });
+  return is_word(name, kVariableNameBytesMax, "_") && !(name[0] >= '0' && name[0] <= '9');
 }
 
 std::string take_env(const toml::node& node, std::vector<std::string>& env) {
@@ -67,13 +71,7 @@ std::string take_set_env(const toml::node& node, std::map<std::string, std::stri
   return {};
 }
 
-bool is_header_name(std::string_view name) {
-  return !name.empty() && name.size() <= kVariableNameBytesMax &&
-         std::ranges::all_of(name, [](char c) {
-           return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_';
-         });
-}
+bool is_header_name(std::string_view name) { return is_word(name, kVariableNameBytesMax, "-_"); }
 
 std::string take_headers(const toml::node& node, std::map<std::string, std::string>& headers,
                          bool (*is_value)(std::string_view)) {
@@ -95,6 +93,7 @@ std::string take_headers(const toml::node& node, std::map<std::string, std::stri
 std::string take_policy(const PolicyField& field, const toml::node& node, Policy& policy) {
   boost::json::value value = boost::json::object();  // what no field takes
   if (const auto* text = node.as_string()) value = text->get();
+  if (const auto* number = node.as_integer()) value = number->get();
   if (const auto texts = strings_of(node)) {
     value = boost::json::array(texts->begin(), texts->end());
   }
@@ -183,6 +182,12 @@ bool is_built_in_agent(std::string_view table) {
          table == "agents.opencode";
 }
 
+std::string take_warmth(const toml::node& node, std::optional<Warmth>& warm) {
+  warm = node.is_string() ? warmth_from(node.value_or(std::string()))
+                          : warmth_from(node.value_exact<std::int64_t>().value_or(-1));
+  return warm ? "" : fmt::format("it must be \"auto\", or a number from 0 to {}.", kSparesMax);
+}
+
 // Parses one table [agents.NAME].
 class AgentReader {
  public:
@@ -212,8 +217,9 @@ class AgentReader {
 
  private:
   static std::vector<std::string> known_keys() {
-    std::vector<std::string> keys = {"protocol",        "command",          "env",        "set_env",
-                                     "permission_mode", "permission_modes", "auth_method"};
+    std::vector<std::string> keys = {
+        "protocol",         "command",     "env",       "set_env", "permission_mode",
+        "permission_modes", "auth_method", "login_dir", "warm",    "model"};
     for (const PolicyField& field : policy_fields()) {
       // None of these can be said of one agent.
       if (field.name != "agents" && field.name != "webhook_urls" && field.name != "workspaces") {
@@ -228,6 +234,7 @@ class AgentReader {
     if (key == "env") return take_env(node, agent_.env);
     if (key == "set_env") return take_set_env(node, agent_.set_env);
     if (key == "permission_modes") return take_modes(node, agent_.permission_modes.emplace());
+    if (key == "warm") return take_warmth(node, agent_.warm);
     if (const PolicyField* const field = find_policy_field(key)) {
       return take_policy(*field, node, agent_.policy);
     }
@@ -238,10 +245,11 @@ class AgentReader {
       if (protocol) agent_.protocol = *protocol;
       return protocol ? "" : protocol.error();
     }
-    if (key == "auth_method") {
-      agent_.auth_method = text->get();
-      return {};
-    }
+    if (key == "login_dir") return set_login_dir(name_, text->get(), agent_.login_dir);
+    if (key == "auth_method") agent_.auth_method = text->get();
+    if (key == "model") agent_.model = text->get();
+    if (key == "model" && !is_model_name(agent_.model)) return "it must be the name of a model.";
+    if (key == "auth_method" || key == "model") return {};
     const auto mode = parse_choice(text->get(), kPermissionModes);
     if (mode) agent_.permission_mode = *mode;
     return mode ? "" : mode.error();
@@ -254,10 +262,7 @@ class AgentReader {
 
 bool is_table_name(std::string_view name) {
   constexpr std::size_t kNameBytesMax = 64;
-  return !name.empty() && name.size() <= kNameBytesMax && std::ranges::all_of(name, [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  });
+  return is_word(name, kNameBytesMax, "-_");
 }
 
 bool has_no_line_break(std::string_view text) {
@@ -283,24 +288,6 @@ std::string take_of_server(std::string_view key, const toml::node& node, McpServ
   }
   server.url = text->get();
   return {};
-}
-
-// Letters of a branch's name that git takes anywhere, and the two marks. The session's id makes
-// each branch another one.
-bool is_branch_pattern(std::string_view text) {
-  constexpr std::size_t kBranchBytesMax = 100;
-  std::string name(text);
-  for (const std::string_view mark : {"{app}", "{session}"}) {
-    const std::size_t at = name.find(mark);
-    if (at != name.npos) name.replace(at, mark.size(), "x");
-  }
-  const bool has_odd_part = name.starts_with('/') || name.ends_with('/') || name.contains("//") ||
-                            name.contains("..") || name.contains("/.") || name.starts_with('.') ||
-                            name.ends_with('.') || name.starts_with('-') || name.contains(".lock");
-  return text.size() <= kBranchBytesMax && text.contains("{session}") && !has_odd_part &&
-         std::ranges::all_of(name, [](char c) {
-           return is_table_name(std::string_view(&c, 1)) || c == '/' || c == '.';
-         });
 }
 
 std::string take_of_workspace(std::string_view key, const toml::node& node, Workspace& workspace) {

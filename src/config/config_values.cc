@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "config/config_text.h"
+#include "config/text/config_text.h"
 #include "model/policy_fields.h"
 
 namespace clawdforge {
@@ -69,6 +69,30 @@ Parsed<std::vector<Cidr>> parse_ranges(std::string_view text) {
     ranges.push_back(*range);
   }
   return ranges;
+}
+
+Parsed<std::vector<std::string>> parse_origins(std::string_view text) {
+  constexpr std::size_t kOriginBytesMax = 256;
+  constexpr std::size_t kOriginsMax = 256;
+  constexpr std::string_view kCharacters = "abcdefghijklmnopqrstuvwxyz0123456789.-_:[]";
+  std::vector<std::string> origins;
+  for (std::string item : split_list(text)) {
+    std::ranges::transform(item, item.begin(), lower_case);
+    const std::size_t colon = item.find("://");
+    const std::string_view rest = std::string_view(item).substr(std::min(colon, item.size()));
+    const bool is_web = item.starts_with("http://") || item.starts_with("https://");
+    if (!is_web || item.size() > kOriginBytesMax || rest.size() <= 3 ||
+        rest.substr(3).find_first_not_of(kCharacters) != rest.npos) {
+      return std::unexpected(
+          "it must be a list of origins like https://app.example or http://localhost:5173, "
+          "without a path.");
+    }
+    if (origins.size() == kOriginsMax) {
+      return std::unexpected(fmt::format("it must not have more than {} origins.", kOriginsMax));
+    }
+    origins.push_back(std::move(item));
+  }
+  return origins;
 }
 
 Parsed<std::vector<std::string>> parse_hosts(std::string_view text) {

@@ -29,6 +29,7 @@ std::string listen_text(const ListenAddress& listen);
 Parsed<std::vector<Cidr>> parse_ranges(std::string_view text);
 // Host names in lower case, without ports.
 Parsed<std::vector<std::string>> parse_hosts(std::string_view text);
+Parsed<std::vector<std::string>> parse_origins(std::string_view text);
 
 // Absolute, without "." and "..", without a slash at its end; a leading ~/ is $HOME.
 Parsed<std::string> parse_path(std::string_view text, const PathOrigin& origin);
@@ -65,7 +66,10 @@ inline constexpr Choice<EventFormat> kEventFormats[] = {{"acp", EventFormat::acp
                                                         {"simple", EventFormat::simple}};
 inline constexpr Choice<PidNamespace> kPidNamespaces[] = {
     {"auto", PidNamespace::automatic}, {"on", PidNamespace::on}, {"off", PidNamespace::off}};
+inline constexpr Choice<KeptPrompts> kKeptPrompts[] = {
+    {"none", KeptPrompts::none}, {"sessions", KeptPrompts::sessions}, {"all", KeptPrompts::all}};
 inline constexpr Choice<bool> kSwitch[] = {{"on", true}, {"off", false}};
+inline constexpr Choice<bool> kWarm[] = {{"auto", true}, {"off", false}};
 inline constexpr Choice<bool> kFlag[] = {{"true", true}, {"false", false}};
 inline constexpr Choice<LogLevel> kLogLevels[] = {{"debug", LogLevel::debug},
                                                   {"info", LogLevel::info},

@@ -327,7 +327,8 @@ std::string FaultLoopTest::run() {
                    "--cancel-grace-ms=2000",
                    "--log-level=error"};
   sources.admin_token = Secret(std::string(kAdminToken));
-  sources.environment = {{"PATH", "/usr/bin:/bin"}, {"HOME", root_.string()}};
+  sources.environment = {
+      {"PATH", "/usr/bin:/bin"}, {"HOME", root_.string()}, {"ANTHROPIC_API_KEY", "of a test"}};
   sources.cores = 2;
   const auto config = load_config_with_file_text(
       std::move(sources), "[agents.scripted]\ncommand = [\"/usr/bin/python3\", \"-S\", \"" +
@@ -352,20 +353,21 @@ std::string FaultLoopTest::run() {
   if (!spawner) return spawner.error().message;
   Disk disk(io.get_executor());
   const ServiceNotice no_notice({});
-  Gateway gateway({io,
-                   *config,
-                   *data_dir,
-                   ledger,
-                   clock,
-                   ids,
-                   log,
-                   metrics,
-                   **spawner,
-                   disk,
-                   no_notice,
-                   "/nowhere/clawdforge",
-                   {{"PATH", "/usr/bin:/bin"}, {"HOME", root_.string()}}},
-                  sha256(kAdminToken));
+  Gateway gateway(
+      {io,
+       *config,
+       *data_dir,
+       ledger,
+       clock,
+       ids,
+       log,
+       metrics,
+       **spawner,
+       disk,
+       no_notice,
+       "/nowhere/clawdforge",
+       {{"PATH", "/usr/bin:/bin"}, {"HOME", root_.string()}, {"ANTHROPIC_API_KEY", "of a test"}}},
+      sha256(kAdminToken));
   std::optional<Result<void>> outcome;
   boost::asio::co_spawn(io.get_executor(), gateway.run(),
                         [&](std::exception_ptr thrown, Result<void> result) {

@@ -7,31 +7,18 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "agent/core/agent_environment.h"
 #include "agent/jail/program_path.h"
-#include "api/admin/audit_routes.h"
-#include "api/admin/delivery_routes.h"
-#include "api/admin/sweep_routes.h"
-#include "api/admin/token_routes.h"
-#include "api/admin/whoami_routes.h"
+#include "agent/memory/tree_memory.h"
 #include "api/core/problem.h"
-#include "api/jobs/job_routes.h"
-#include "api/native/agent_routes.h"
-#include "api/native/event_routes.h"
-#include "api/native/file_routes.h"
-#include "api/native/permission_routes.h"
-#include "api/native/run_routes.h"
-#include "api/native/session_routes.h"
-#include "api/native/usage_routes.h"
-#include "api/workspaces/session_work_routes.h"
-#include "api/workspaces/workspace_routes.h"
 #include "base/async/async_tokens.h"
 #include "base/version.h"
 #include "config/agents/agent_specs.h"
 #include "daemon/agent_protocols.h"
-#include "daemon/local_peers.h"
-#include "daemon/process_setup.h"
+#include "daemon/process/local_peers.h"
+#include "daemon/process/process_setup.h"
 #include "sessions/live/session_dependencies.h"
 #include "upkeep/recovery.h"
 #include "upkeep/usage_sweep.h"
@@ -43,21 +30,45 @@ constexpr std::chrono::milliseconds kDrainLook{10};
 constexpr std::chrono::seconds kFirstLookMax{1};
 constexpr std::int64_t kSharedFrom = 8;  // connections or sessions: of fewer, one app may have all
 constexpr std::chrono::seconds kLastStepsMax{10};   // of a drain, beside graces and processes
+constexpr std::chrono::minutes kFirstLinkMax{10};   // the link that a start prints
 constexpr std::chrono::seconds kLastAnswersMax{1};  // to write them when the grace is over
 
-std::string url_at(const std::string& host, const Config& config, std::uint16_t port) {
-  return fmt::format("{}://{}:{}", config.tls_cert.empty() ? "http" : "https",
-                     host.find(':') != std::string::npos ? "[" + host + "]" : host, port);
-}
-
-// A gateway that listens everywhere is reached on loopback.
-std::string local_url_of(const Config& config, std::uint16_t port) {
-  if (config.listen.host == "0.0.0.0") return url_at("127.0.0.1", config, port);
-  return url_at(config.listen.host == "::" ? "::1" : config.listen.host, config, port);
+// The link only to a terminal: a person who reads it there owns the gateway.
+void print_start(const Config& config, SignInCodes& codes, const std::string& url,
+                 const std::string& local_url) {
+  std::printf("clawdforge listening on %s\n", url.c_str());
+  if (config.log_format == LogFormat::text && ::isatty(STDOUT_FILENO) == 1) {
+    const auto made = codes.make(kFirstLinkMax);
+    std::printf(
+        "\nDashboard: %s/#/in/%s\n  The link signs in one browser, once, within 10 minutes. Later: "
+        "clawdforge dashboard\n",
+        local_url.c_str(), std::string(made.code.reveal()).c_str());
+  }
+  std::fflush(stdout);
 }
 
 // One app leaves a quarter to the others, unless there are so few that it would hardly have any.
 std::int64_t share_of(std::int64_t all) { return all < kSharedFrom ? all : all / 4 * 3; }
+
+std::uint64_t agent_memory_max(const Config& config) {
+  const auto configured = config.agent_memory_max;
+  return configured ? static_cast<std::uint64_t>(*configured) : machine_memory_bytes() / 2;
+}
+
+WarmPool::Options warm_options(const Config& config) {
+  return {.auto_max = 2 * std::max<std::size_t>(1, std::thread::hardware_concurrency()),
+          .permission_mode = config.permission_mode};
+}
+
+// Locks of renewals, also of the keeper of an earlier life.
+std::vector<std::string> busy_paths(const InventorySources& sources) {
+  std::vector<std::string> paths = refresh_locks(sources.specs, sources.environment);
+  for (const AgentSpec& spec : sources.specs) {
+    if (spec.login.storage_variable.empty()) continue;
+    paths.push_back(sources.login_dir + "/" + spec.login.refresh_lock);
+  }
+  return paths;
+}
 
 }  // namespace
 
@@ -65,6 +76,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
     : deps_(surroundings),
       instance_id_(deps_.ledger.instance_id),
       connections_max_(connections_max()),
+      admin_digest_(admin_digest),
       apps_(deps_.ledger.apps, deps_.clock, deps_.ids, deps_.log),
       quota_(quota_options(), deps_.metrics),
       rates_(rate_options(), deps_.metrics),
@@ -82,15 +94,12 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
                deps_.config.upload_bytes_max_per_app),
       webhooks_(webhooks_dependencies(), webhook_options(deps_.config)),
       catalog_(specs(), [this](const AgentSpec& spec) { return is_too_old(spec); }),
-      starter_({catalog_, deps_.spawner, deps_.clock, deps_.metrics, deps_.log, &compute_, &memory_,
-                &jails_, policy_finder(apps_, policies_)},
-               starter_options()),
+      agent_memory_({deps_.io.get_executor(), compute_, deps_.metrics, private_bytes},
+                    agent_memory_max(deps_.config)),
+      starter_(starter_dependencies(), starter_options()),
+      warm_(warm_dependencies(), warm_options(deps_.config)),
       runs_(runs_dependencies()),
-      sessions_({deps_.io.get_executor(), deps_.ledger.sessions, deps_.ledger.journal, quota_,
-                 policies_, catalog_, starter_, uploads_, session_dirs_, acpx_records_, deps_.clock,
-                 deps_.ids, deps_.log, deps_.metrics, &memory_,
-                 [this](const AppName& app) { webhooks_.wake(app); }, &workspaces_},
-                sessions_options()),
+      sessions_(sessions_dependencies(), sessions_options()),
       jobs_({deps_.io.get_executor(), deps_.ledger.jobs, apps_, answer_files_, memory_, deps_.clock,
              deps_.ids, deps_.log, deps_.metrics,
              [this](const AppName& app) { webhooks_.wake(app); }},
@@ -112,7 +121,7 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
       claude_(probe_of(deps_.config.claude_bin, "claude")),
       acpx_(probe_of(deps_.config.acpx_bin, "")),
       outlook_(
-          {catalog_.specs(), deps_.environment, deps_.config.acpx_bin}, deps_.disk,
+          inventory_sources(), deps_.disk,
           {{deps_.config.claude_bin, claude_.finding()}, {deps_.config.acpx_bin, acpx_.finding()}}),
       health_{[this] { return deps_.ledger.is_healthy(); },
               [this] { return watch_.open_sessions(); },
@@ -121,9 +130,12 @@ Gateway::Gateway(Dependencies surroundings, Digest admin_digest)
               claude_.finding(),
               acpx_.finding(),
               [this] { return deps_.disk.is_stalled(); },
-              [this] { show_depths(); }},
-      api_(endpoints(), Auth(address_rules(), admin_digest, apps_), api_limits(), is_draining_,
-           refusals()),
+              [this] { show_depths(); },
+              [this] { return login_health(); },
+              name_of(deps_.spawner.jail_means()),
+              name_of(deps_.spawner.limit_means())},
+      api_(endpoints(), Auth(address_rules(), admin_digest, apps_, &browsers_, attempts_),
+           api_limits(), refuses_work_, refusals()),
       server_(
           deps_.io, server_options(), [this](Request& request) { return api_.admit(request); },
           deps_.log, deps_.metrics) {
@@ -135,14 +147,17 @@ void Gateway::connect() {
   deps_.metrics.gauge("clawdforge_build_info", "The running version.", {{"version", kVersion}})
       .set(1);
   show_jail(deps_.spawner, deps_.metrics);
+  watch_limits();
   apps_.on_removed([this](const AppName& app) {
     runs_.end_app(app);
     jobs_.end_app(app);
     removals_.note(app);
   });
+  agent_memory_.on_change([this] { relieve_memory(); });
   watch_.on_reload([this] {
     sessions_.recheck_readers();
     if (removals_.has_any()) tasks_.spawn(removals_.follow());
+    tasks_.spawn(reload_browsers());
   });
   sweeper_.add([this](SweepReport* report) { return session_sweep_.sweep(report); });
   sweeper_.add([this](SweepReport*) { return workspaces_.sweep(); });
@@ -152,6 +167,7 @@ void Gateway::connect() {
     return sweep_usage(&deps_.ledger.usage, &deps_.ledger.budgets, &deps_.clock);
   });
   sweeper_.add([this](SweepReport*) { return webhooks_.sweep(); });
+  sweeper_.add([this](SweepReport*) { return browsers_.tidy(); });
   sweeper_.add([this](SweepReport*) { return uploads_.count_stored(); });
   sweeper_.add([this](SweepReport*) { return sessions_.count_stored(); });
   sweeper_.add([this](SweepReport*) { return jobs_.sweep(); });
@@ -188,11 +204,15 @@ Quota::Options Gateway::quota_options() {
                        .open_share_max = share_of(config.live_sessions_max)},
           .connections_max_per_app = connections,
           .event_streams_max_per_app = config.event_streams_max_per_app.value_or(connections),
-          .budgets = &budgets_};
+          .budgets = &budgets_,
+          .logins = &custody_};
 }
 
 AddressRules Gateway::address_rules() const {
-  return {deps_.config.allow_cidrs, deps_.config.trusted_proxies, deps_.config.allow_hosts};
+  AddressRules rules{deps_.config.allow_cidrs, deps_.config.trusted_proxies,
+                     deps_.config.allow_hosts};
+  rules.hosts.push_back(own_host_name());
+  return rules;
 }
 
 RateLimits::Options Gateway::rate_options() const {
@@ -223,7 +243,9 @@ ApiLimits Gateway::api_limits() {
   return {.quota = quota_,
           .rates = rates_,
           .memory = memory_,
-          .body_bytes_max = static_cast<std::size_t>(deps_.config.body_bytes_max)};
+          .body_bytes_max = static_cast<std::size_t>(deps_.config.body_bytes_max),
+          .owner_notes = &owner_notes_,
+          .cross_origin = CrossOrigin(deps_.config.allow_origins)};
 }
 
 ServerOptions Gateway::server_options() {
@@ -232,55 +254,21 @@ ServerOptions Gateway::server_options() {
   options.connections_max = connections_max_;
   options.admits_local = may_administer;
   options.refusals = refusals();
+  options.cross_origin = CrossOrigin(deps_.config.allow_origins);
   // The id's random tail tells the requests of two lives of the gateway apart. Short: with
   // its number after it, the id fits into a string without memory of its own.
   options.request_id_prefix = "r" + instance_id_.str().substr(instance_id_.str().size() - 6) + "-";
   return options;
 }
 
-Endpoints Gateway::endpoints() {
-  Endpoints all;
-  add_health_routes(all, health_, deps_.config.metrics_without_token);
-  add_token_routes(all, apps_, sessions_, removals_);
-  add_whoami_routes(all, policies_, catalog_.names());
-  const Config& config = deps_.config;
-  add_run_routes(all, runs_, deps_.ledger.runs, keys_, compute_, run_defaults());
-  add_file_routes(all, uploads_, apps_, keys_, static_cast<std::size_t>(config.file_bytes_max));
-  add_session_routes(all, sessions_, apps_, quota_, memory_, keys_, compute_, deps_.ledger.sessions,
-                     session_defaults());
-  add_event_routes(all, sessions_, apps_, quota_, memory_);
-  add_permission_routes(all, sessions_);
-  add_agent_routes(all,
-                   {[this] { return starter_.list(); }, [this] { return outlook_.look(); },
-                    static_cast<int>(::geteuid())},
-                   policies_);
-  add_workspace_routes(all, [this] { return workspaces_.list(); }, policies_);
-  add_session_work_routes(all, sessions_, apps_, static_cast<std::size_t>(config.file_bytes_max));
-  add_job_routes(all,
-                 {&jobs_, &deps_.ledger.jobs, &answer_files_, &policies_, &keys_, job_calls()});
-  add_audit_routes(all, {deps_.ledger.runs, deps_.ledger.sessions, deps_.ledger.audit}, sessions_);
-  add_delivery_routes(all, deps_.ledger.deliveries, webhooks_);
-  add_sweep_routes(all, sweeper_);
-  add_usage_routes(all, deps_.ledger.usage, deps_.clock);
-  return all;
-}
-
-RunDefaults Gateway::run_defaults() const {
-  return {deps_.config.default_model, deps_.config.default_timeout, deps_.config.max_timeout};
-}
-
-SessionDefaults Gateway::session_defaults() const {
-  return {deps_.config.default_timeout, deps_.config.max_timeout, deps_.config.event_format};
-}
-
-JobCalls Gateway::job_calls() {
-  return {.run = {&runs_, &compute_, std::make_shared<const RunDefaults>(run_defaults())},
-          .turn = {&sessions_, &apps_, &quota_, &memory_, &compute_, session_defaults()}};
-}
-
 std::optional<std::string> Gateway::find_on_path(const std::string& program) const {
   const auto path = deps_.environment.find("PATH");
   return find_program(program, path == deps_.environment.end() ? "" : path->second);
+}
+
+// Only Claude's own command line has another way beside it.
+bool Gateway::is_too_old(const AgentSpec& spec) const {
+  return is_older(claude_.finding().version, spec.version_min);
 }
 
 std::vector<AgentSpec> Gateway::specs() const {
@@ -303,7 +291,7 @@ Runs::Dependencies Gateway::runs_dependencies() {
           .apps = apps_,
           .policies = policies_,
           .catalog = catalog_,
-          .starter = starter_,
+          .starter = warm_,
           .uploads = uploads_,
           .run_dirs = run_dirs_,
           .clock = deps_.clock,
@@ -312,7 +300,35 @@ Runs::Dependencies Gateway::runs_dependencies() {
           .instance_id = instance_id_,
           .compute = &compute_,
           .permission_mode = deps_.config.permission_mode,
-          .workspaces = &workspaces_};
+          .workspaces = &workspaces_,
+          .memory = &memory_,
+          .acpx_records = &acpx_records_,
+          .log = &deps_.log,
+
+          .keeps_prompts = deps_.config.keep_prompts == KeptPrompts::all};
+}
+
+Sessions::Dependencies Gateway::sessions_dependencies() {
+  return {deps_.io.get_executor(),
+          deps_.ledger.sessions,
+          deps_.ledger.journal,
+          quota_,
+          policies_,
+          catalog_,
+          warm_,
+          uploads_,
+          session_dirs_,
+          acpx_records_,
+          deps_.clock,
+          deps_.ids,
+          deps_.log,
+          deps_.metrics,
+          &memory_,
+          [this](const AppName& app) { webhooks_.wake(app); },
+          &workspaces_,
+          [this](const std::string& own_dir) { return agent_memory_.bytes_of_dir(own_dir); },
+          [this] { relieve_memory(); },
+          &earlier_home_};
 }
 
 Sessions::Options Gateway::sessions_options() const {
@@ -322,9 +338,12 @@ Sessions::Options Gateway::sessions_options() const {
           .start_max = config.agent_start_timeout,
           .first_sign_max = config.first_sign_timeout,
           .permission_timeout = config.permission_timeout,
+          .sleep_after = config.session_sleep,
           .reader_bytes_max = static_cast<std::size_t>(config.reader_buffer_bytes),
           .journal_bytes_max = config.journal_bytes_max_per_session,
-          .journal_bytes_max_per_app = config.journal_bytes_max_per_app};
+          .journal_bytes_max_per_app = config.journal_bytes_max_per_app,
+          .keeps_prompts = config.keep_prompts != KeptPrompts::none,
+          .hard_ttl = config.session_hard_ttl};
 }
 
 Webhooks::Dependencies Gateway::webhooks_dependencies() {
@@ -340,8 +359,10 @@ ProgramProbe Gateway::probe_of(const std::string& program, const std::string& ag
   return ProgramProbe(
       deps_.io.get_executor(), deps_.spawner, program, plain_environment(deps_.environment, {}),
       deps_.data_dir.path(),
-      {.plan = [this, program,
-                agent] { return jails_.trial_plan(program, policies_.of(App{}, agent)); },
+      {.plan =
+           [this, program, agent] {
+             return jails_.trial_plan(program, policies_.of(App{}, agent), agent.empty());
+           },
        .on_failure = [this,
                       program](std::string_view said) { warn_of_jail(program, said, deps_.log); }});
 }
@@ -360,10 +381,14 @@ Async<void> Gateway::run() {
   claude_.stop();
   acpx_.stop();
   lag_timer_.cancel();
+  sleep_timer_.cancel();
+  agent_memory_.stop();
   signals_.cancel();
   co_await server_.stop();
   co_await end_work();
+  co_await warm_.stop();
   co_await webhooks_.stop();
+  co_await custody_.stop();
   co_await deps_.spawner.stop();
   is_over_ = true;
   alive_timer_.cancel();
@@ -380,18 +405,18 @@ Async<void> Gateway::start() {
   if (!looked) co_return std::unexpected(looked.error());
   tasks_.spawn(claude_.run());
   tasks_.spawn(acpx_.run());
-  auto recovered =
-      co_await recover({.executor = deps_.io.get_executor(),
-                        .ledger = deps_.ledger,
-                        .run_dirs = run_dirs_,
-                        .session_dirs = session_dirs_,
-                        .upload_files = upload_files_,
-                        .clock = deps_.clock,
-                        .log = deps_.log,
-                        .metrics = deps_.metrics,
-                        .kill_grace = deps_.config.kill_grace,
-                        .busy_paths = refresh_locks(catalog_.specs(), deps_.environment)});
+  auto recovered = co_await recover({.executor = deps_.io.get_executor(),
+                                     .ledger = deps_.ledger,
+                                     .run_dirs = run_dirs_,
+                                     .session_dirs = session_dirs_,
+                                     .upload_files = upload_files_,
+                                     .clock = deps_.clock,
+                                     .log = deps_.log,
+                                     .metrics = deps_.metrics,
+                                     .kill_grace = deps_.config.kill_grace,
+                                     .busy_paths = busy_paths(inventory_sources())});
   if (!recovered) co_return recovered;
+  if (auto known = co_await browsers_.reload(); !known) co_return known;
   auto ids = co_await deps_.ledger.sessions.all_ids();
   if (!ids) co_return std::unexpected(ids.error());
   auto counted = co_await workspaces_.recover(std::move(*ids));
@@ -409,8 +434,7 @@ Async<void> Gateway::start() {
     certificate_ = certificate_pem(*loaded);
     server_.replace_tls(std::move(*loaded));
   }
-  const ListenAddress& listen = deps_.config.listen;
-  const auto port = server_.listen(listen.host, listen.port);
+  const auto port = listen();
   if (!port) co_return std::unexpected(port.error());
   port_ = *port;
   auto written = deps_.data_dir.write_port(port_);
@@ -419,53 +443,27 @@ Async<void> Gateway::start() {
   listen_locally();
   tasks_.spawn(watch_.run());
   tasks_.spawn(measure_loop_lag());
+  tasks_.spawn(let_idle_sleep());
+  tasks_.spawn(warm_.run());
+  tasks_.spawn(agent_memory_.run());
   tasks_.spawn(sweeper_.run());
+  tasks_.spawn(custody_.run());
   tasks_.spawn(webhooks_.run());
   tasks_.spawn(keep_telling());
   jobs_.start([calls = job_calls()](JobCall call) { return perform_job(calls, std::move(call)); });
   server_.start();
 
-  const std::string url = url_at(deps_.config.listen.host, deps_.config, *port);
+  const std::string url = url_at(deps_.config.listen.host);
   deps_.log.info("ready", {{"url", std::string_view(url)},
                            {"version", std::string_view(kVersion)},
                            {"data_dir", std::string_view(deps_.data_dir.path())},
                            {"instance", std::string_view(instance_id_)}});
-  std::printf("clawdforge listening on %s\n", url.c_str());
-  std::fflush(stdout);
+  print_start(deps_.config, codes_, url, local_url());
   deps_.notice.ready("listening on " + url);
   trash_.empty();
   tasks_.spawn(tell_agents());
   tasks_.spawn(tidy_workspaces());
   co_return Result<void>{};
-}
-
-// After the gateway listens, so that no look at a disk delays it.
-Task<void> Gateway::tell_agents() {
-  const std::vector<AgentReport> agents = co_await outlook_.look();
-  if (is_ending_ || agents.empty()) co_return;
-  if (deps_.config.log_format == LogFormat::text && ::isatty(STDOUT_FILENO) == 1) {
-    const auto path = deps_.environment.find("PATH");
-    const std::string command =
-        own_command(deps_.own_program, path == deps_.environment.end() ? "" : path->second);
-    std::printf("\n%s\n", start_text(agents, command).c_str());
-    std::fflush(stdout);
-  } else {
-    log_agents(agents, deps_.log);
-  }
-  give_back_start_pages();  // this was the last of what is done once
-}
-
-// How clients on this machine find it, also where its TLS is in a file that they do not read.
-Result<void> Gateway::write_address() const {
-  return deps_.data_dir.write_address(local_url_of(deps_.config, port_), certificate_);
-}
-
-// Without it the commands of the owner go over TCP, with the admin token.
-void Gateway::listen_locally() {
-  const auto listening = server_.listen_local(deps_.data_dir.admin_socket_path());
-  if (listening) return;
-  deps_.log.warn("there is no local socket: clawdforge token uses the port and the admin token",
-                 {{"why", std::string_view(listening.error().message)}});
 }
 
 Task<void> Gateway::wait_for_signal() {
@@ -481,29 +479,6 @@ Task<void> Gateway::wait_for_signal() {
   }
 }
 
-// The files are read on the disk's thread. One that is no good changes nothing.
-Task<void> Gateway::reload_certificate() {
-  const Config& config = deps_.config;
-  if (config.tls_cert.empty()) {
-    deps_.log.info("SIGHUP changes nothing: restart the gateway to change its configuration");
-    co_return;
-  }
-  auto loaded = co_await deps_.disk.call(
-      Lane(), [cert = config.tls_cert, key = config.tls_key] { return load_tls(cert, key); });
-  if (!loaded) {
-    deps_.log.error("the certificate was not reloaded; the old one stays in use",
-                    {{"why", std::string_view(loaded.error().message)}});
-    co_return;
-  }
-  certificate_ = certificate_pem(*loaded);
-  server_.replace_tls(std::move(*loaded));
-  if (const auto written = write_address(); !written) {
-    deps_.log.warn("clients on this machine do not know the new certificate; restart the gateway",
-                   {{"why", std::string_view(written.error().message)}});
-  }
-  deps_.log.info("the certificate was reloaded; the rest of the configuration was not");
-}
-
 Task<void> Gateway::watch_for_second_signal() {
   while (!is_ending_) {
     const auto [error, number] = co_await signals_.async_wait(kAwait);
@@ -515,12 +490,15 @@ Task<void> Gateway::watch_for_second_signal() {
 
 Async<void> Gateway::drain() {
   is_draining_ = true;
+  // With a socket that is kept, only callers who are here already can still ask.
+  refuses_work_ = !server_.keeps_backlog();
   const Config& config = deps_.config;
   const auto end_max = config.drain_grace + config.cancel_grace + config.kill_grace + kBusyKillMax +
-                       kLauncherEndMax + kOrphansEndMax + kLastStepsMax;
+                       kLauncherEndMax + kOrphansEndMax + kLastStepsMax + custody_.end_max();
   deps_.notice.stopping("draining", end_max);
   end_process_after(std::chrono::ceil<std::chrono::seconds>(end_max));
   server_.drain();
+  warm_.close();
   jobs_.drain();
   sessions_.end_event_streams();
   const bool is_idle =
@@ -531,6 +509,7 @@ Async<void> Gateway::drain() {
     co_await wait_until_idle(std::chrono::steady_clock::now() + kLastAnswersMax);
   }
   auto noted = co_await apps_.note_uses();
+  if (noted) noted = co_await browsers_.tidy();
   auto ended = co_await deps_.ledger.instances.end(deps_.clock.now());
   if (!noted) ended = std::unexpected(noted.error());
   if (!ended) {
@@ -550,6 +529,7 @@ Task<void> Gateway::end_work() {
   ending.spawn(sessions_.stop());
   co_await ending.join();
   co_await jobs_.stop();
+  co_await egress_.stop();
   co_await budgets_.stop();
 }
 
@@ -576,18 +556,7 @@ Task<void> Gateway::await_first_look() {
     look.expires_after(kDrainLook);
     co_await look.async_wait(kAwait);
   }
-}
-
-// From the io thread, so that a loop that stands still is noticed; until the very end, because
-// a drain may take long.
-Task<void> Gateway::keep_telling() {
-  const auto interval = deps_.notice.watchdog_interval();
-  if (!interval) co_return;
-  while (!is_over_) {
-    deps_.notice.alive();
-    alive_timer_.expires_after(*interval);
-    co_await alive_timer_.async_wait(kAwait);
-  }
+  co_await custody_.begin();
 }
 
 }  // namespace clawdforge

@@ -15,6 +15,7 @@ void Gateway::show_depths() {
     deps_.metrics.gauge(name, help).set(static_cast<std::int64_t>(depth));
   };
   const SessionLoad load = sessions_.load();
+  custody_.show();
   show("clawdforge_disk_queue_jobs", "Jobs of the disk that wait or are being done.",
        deps_.disk.waiting());
   show("clawdforge_runs_unsettled", "Ended runs whose rows do not say so yet.", runs_.unsettled());
@@ -37,6 +38,8 @@ void Gateway::show_depths() {
            trash_.unremoved());
   show("clawdforge_deliveries_under_way", "Deliveries that are being sent.", webhooks_.under_way());
   show("clawdforge_jobs_in_hand", "Jobs that run, or wait for a place.", jobs_.in_hand());
+  agent_memory_.show();
+  show("clawdforge_browsers", "Browsers that are signed in to the dashboard.", browsers_.size());
   show("clawdforge_compute_waiting", "Large texts that wait to be read.", compute_.waiting());
   show("clawdforge_http_requests_busy", "Requests that are being read, handled or answered.",
        server_.busy());

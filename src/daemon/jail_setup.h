@@ -25,6 +25,9 @@ HiddenDir hidden_dir(const Config& config, const std::map<std::string, std::stri
 // The home of the gateway's user; empty: it is not known.
 std::string home_of(const std::map<std::string, std::string>& environment);
 
+// Where Claude has its files for all who have that home.
+std::string claude_dir_of(const std::map<std::string, std::string>& environment);
+
 // The strongest that is tried.
 JailMeans jail_max(const Config& config);
 
@@ -32,7 +35,14 @@ JailPlanner::Options jail_options(const Config& config, const Spawner& spawner,
                                   const std::string& own_program,
                                   const std::map<std::string, std::string>& environment);
 
-// The gauges of by what agents are jailed.
+// By what an agent with this effective policy is jailed: own_root, landlock or none.
+std::string_view jail_in_force(const Policy& policy, const JailPlanner& jails,
+                               const Spawner& spawner);
+std::string_view name_of(JailMeans means);
+// For the log and the metrics.
+std::string_view name_of(LimitMeans means);
+
+// The gauges of by what agents are jailed and limited.
 void show_jail(const Spawner& spawner, Metrics& metrics);
 
 // A program that runs outside of its jail only: says what the owner can do.

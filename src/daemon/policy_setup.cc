@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "model/policy_fields.h"
+
 namespace clawdforge {
 namespace {
 
@@ -43,6 +45,7 @@ Policies policies_of(const Config& config, const Variables& environment) {
   gateway.jail = config.jail;
   if (!config.jail_read.empty()) gateway.jail_read = config.jail_read;
   if (!config.jail_write.empty()) gateway.jail_write = config.jail_write;
+  narrow(gateway, config.bounds);
   return Policies(std::move(gateway), std::move(by_agent), std::move(servers));
 }
 

@@ -9,11 +9,12 @@
 #include <cstdio>
 #include <optional>
 
-#include "config/effective_config.h"
+#include "config/effective/effective_config.h"
 #include "daemon/gateway.h"
 #include "daemon/jail_setup.h"
-#include "daemon/process_setup.h"
-#include "daemon/service_notice.h"
+#include "daemon/process/handed_socket.h"
+#include "daemon/process/process_setup.h"
+#include "daemon/process/service_notice.h"
 #include "ledger/open_ledger.h"
 #include "process/launch/launch.h"
 
@@ -72,6 +73,7 @@ Result<std::unique_ptr<Spawner>> make_spawner(IoContext& io, const Config& confi
   options.kill_grace = config.kill_grace;
   options.descriptors_soft = descriptors_soft;
   options.adopts_orphans = true;
+  options.uses_cgroups = true;
   options.hidden = hidden_dir(config, environment_variables(), log);
   options.jail_max = jail_max(config);
   auto spawner = Spawner::make(io.get_executor(), options, log);
@@ -83,7 +85,7 @@ Result<std::unique_ptr<Spawner>> make_spawner(IoContext& io, const Config& confi
 }
 
 Result<void> run_gateway(const Config& config, Log& log, const ServiceNotice& notice,
-                         std::optional<std::uint64_t> descriptors_soft) {
+                         std::optional<std::uint64_t> descriptors_soft, HandedSocket* handed) {
   const SystemClock clock;
   RandomIds ids(clock);
   Metrics metrics;
@@ -106,7 +108,7 @@ Result<void> run_gateway(const Config& config, Log& log, const ServiceNotice& no
   if (!spawner) return std::unexpected(spawner.error());
   Disk disk(io.get_executor());
   Gateway gateway({io, config, *data_dir, **ledger, clock, ids, log, metrics, **spawner, disk,
-                   notice, *program, environment_variables()},
+                   notice, *program, environment_variables(), handed},
                   *digest);
 
   std::optional<Result<void>> outcome;
@@ -127,8 +129,13 @@ Result<void> run_gateway(const Config& config, Log& log, const ServiceNotice& no
   return *outcome;
 }
 
-int serve_with(const Config& config, const ServiceNotice& notice,
-               std::optional<std::uint64_t> descriptors_soft) {
+bool is_at(const HandedSocket& socket, const ListenAddress& address) {
+  return socket.host == address.host && (address.port == 0 || socket.port == address.port);
+}
+
+// What it logged is written when it returns.
+Result<void> serve_with(const Config& config, const ServiceNotice& notice,
+                        std::optional<std::uint64_t> descriptors_soft, HandedSocket* handed) {
   Log log(config.log_level, config.log_format);
   for (const std::string& warning : config.warnings) log.warn(warning);
   if (::geteuid() == 0 && !config.allow_root) {
@@ -136,25 +143,39 @@ int serve_with(const Config& config, const ServiceNotice& notice,
         "the gateway runs as root, and so do its agents: they can change every file of this "
         "machine. Use a user of its own; --allow-root silences this warning");
   }
-  const auto ran = run_gateway(config, log, notice, descriptors_soft);
-  if (ran) return 0;
-  if (!ran.error().detail.empty()) {
+  if (handed != nullptr) {
+    log.info("the service manager hands over the socket",
+             {{"address", std::string_view(handed->host)}, {"port", std::int64_t{handed->port}}});
+  }
+  auto ran = run_gateway(config, log, notice, descriptors_soft, handed);
+  if (!ran && !ran.error().detail.empty()) {
     log.warn("the start failed", {{"why", std::string_view(ran.error().detail)}});
   }
-  const bool is_config = ran.error().kind == Errc::invalid;
-  return refuse(is_config ? kExitBadConfig : kExitFailedStart, ran.error());
+  return ran;
 }
 
 }  // namespace
 
 int serve(std::vector<std::string> flags) {
   if (wants_help(flags)) return print_serve_help();
-  const auto config = effective_config(std::move(flags));
+  auto config = effective_config(std::move(flags));
   if (!config) return refuse(kExitBadConfig, config.error());
   const ServiceNotice notice(ServiceNotice::take_address());
+  auto handed = take_handed_socket();
+  if (!handed) return refuse(kExitBadConfig, handed.error());
+  std::optional<HandedSocket> socket = std::move(*handed);
+  if (socket && socket->is_stored && !is_at(*socket, config->listen)) {
+    notice.forget_socket();  // the owner wants another address now
+    socket.reset();
+  }
+  if (socket) config->listen = {.host = socket->host, .port = socket->port};
   const auto descriptors_soft = prepare_process();
   try {
-    return serve_with(*config, notice, descriptors_soft);
+    const auto ran = serve_with(*config, notice, descriptors_soft, socket ? &*socket : nullptr);
+    if (ran) return 0;
+    // The last line that a person sees: all that was logged is above it.
+    const bool is_config = ran.error().kind == Errc::invalid;
+    return refuse(is_config ? kExitBadConfig : kExitFailedStart, ran.error());
   } catch (const std::exception& exception) {
     // The system refused a thread, a descriptor or memory before there was a gateway.
     Failure error;

@@ -38,6 +38,7 @@ void take_gateways_word(const std::string& answer, std::vector<AgentReport>& rep
       if (name_of(state) == login) report->login = state;
     }
     report->login_place = text_in(row.as_object(), "login_place").value_or("");
+    report->kept_state = text_in(row.as_object(), "login_state").value_or("");
     const auto* const programs = array_in(row.as_object(), "programs");
     for (std::size_t i = 0; programs != nullptr && i < programs->size(); ++i) {
       if (i >= report->programs.size() || !(*programs)[i].is_object()) break;
@@ -95,10 +96,16 @@ void tell_programs(const AgentReport& agent, bool is_configured, Diagnosis& diag
 }
 
 // The program's own word, if it has a command for it. None: it did not tell.
-std::optional<bool> own_word(const AgentSpec& spec, const Environment& environment,
-                             ProgramTrials& trials) {
+std::optional<bool> own_word(const AgentSpec& spec, const AgentReport& report,
+                             const Environment& environment, ProgramTrials& trials) {
   if (spec.login.status_command.empty()) return std::nullopt;
-  const Environment given = agent_environment(environment, spec, "/tmp");
+  Environment given = agent_environment(environment, spec, "/tmp");
+  // Of the login that was found, and of no other.
+  const auto kept = report.login_environment.find(spec.login.storage_variable);
+  if (kept != report.login_environment.end() &&
+      report.login_place.starts_with(kept->second + "/")) {
+    for (const auto& [name, value] : report.login_environment) given[name] = value;
+  }
   const auto path = given.find("PATH");
   const auto program =
       find_program(spec.login.status_command.front(), path == given.end() ? "" : path->second);
@@ -110,18 +117,34 @@ std::optional<bool> own_word(const AgentSpec& spec, const Environment& environme
   return outcome.exit_code == 0;
 }
 
+// The gateway's own word: its keeper is the one who asks the program.
+void tell_kept_login(const AgentReport& agent, const std::string& check, const std::string& remedy,
+                     Diagnosis& diagnosis) {
+  const std::string said = fmt::format("kept in {}: {}", agent.login_place, agent.kept_state);
+  if (agent.kept_state == "logged_out") {
+    diagnosis.bad(check, said, remedy);
+  } else if (agent.kept_state == "ok" || agent.kept_state == "renewing") {
+    diagnosis.good(check, said);
+  } else {
+    diagnosis.warn(check, said, "clawdforge doctor   # again in a minute; the log says more");
+  }
+}
+
 void tell_login(const AgentSpec& spec, const AgentReport& agent, const Environment& environment,
                 ProgramTrials* trials, Diagnosis& diagnosis) {
   const std::string check = "login " + agent.name;
   const std::string remedy = "clawdforge agent login " + agent.name;
   if (agent.login == LoginState::not_needed) return;
+  if (!agent.kept_state.empty() && agent.kept_state != "external") {
+    return tell_kept_login(agent, check, remedy, diagnosis);
+  }
   if (agent.login == LoginState::missing) {
     diagnosis.warn(check, "not logged in", remedy);
     return;
   }
   // A key in the environment has no state that a program could tell.
   const auto said = agent.login == LoginState::file && trials != nullptr
-                        ? own_word(spec, environment, *trials)
+                        ? own_word(spec, agent, environment, *trials)
                         : std::nullopt;
   if (said && !*said) {
     diagnosis.bad(check,

@@ -12,10 +12,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "agent/inventory/inventory.h"
 #include "base/exit_codes.h"
-#include "config/effective_config.h"
+#include "config/effective/effective_config.h"
 #include "doctor/local_agents.h"
 #include "json/json_fields.h"
 #include "json/json_parse.h"
@@ -116,10 +117,27 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
+// What the login's program is to find there.
+bool make_login_dirs(const LoginOrder& order) {
+  for (const auto& [name, value] : order.environment) {
+    if (name == "HOME" || name == "PATH" || !value.starts_with('/')) continue;
+    const std::filesystem::path above = std::filesystem::path(value).parent_path();
+    std::error_code error;
+    std::filesystem::create_directories(above.parent_path().parent_path(), error);
+    for (const auto& dir : {above.parent_path(), above}) ::mkdir(dir.c_str(), 0700);
+    if (::mkdir(value.c_str(), 0700) != 0 && errno != EEXIST) return false;
+  }
+  return true;
+}
+
 int become_program(LoginOrder order, const std::string& name) {
   const auto home = order.environment.find("HOME");
   if (home == order.environment.end() || ::chdir(home->second.c_str()) != 0) {
     return complain_of(kExitFailed, "the gateway's user has no home directory to log in from.");
+  }
+  if (!make_login_dirs(order)) {
+    return complain_of(kExitFailed, fmt::format("the directory for the login cannot be made: {}.",
+                                                std::strerror(errno)));
   }
   fmt::print(stderr, "{} of {}; afterwards: clawdforge agent check {}\n",
              fmt::join(order.command, " "), home->second, name);

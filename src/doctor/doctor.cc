@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "config/effective_config.h"
+#include "config/effective/effective_config.h"
 #include "doctor/checks.h"
 
 namespace clawdforge {

@@ -22,7 +22,11 @@ std::vector<AgentSpec> local_specs(const Config& config,
 
 std::vector<AgentReport> local_agents(const Config& config,
                                       const std::map<std::string, std::string>& environment) {
-  return take_inventory({local_specs(config, environment), environment, config.acpx_bin});
+  const auto table = config.agents.find("claude");
+  const LoginDirs dirs =
+      login_dirs(config.data_dir, table == config.agents.end() ? "" : table->second.login_dir);
+  return take_inventory(
+      {local_specs(config, environment), environment, config.acpx_bin, dirs.login, dirs.keeper});
 }
 
 }  // namespace clawdforge

@@ -10,6 +10,7 @@
 
 #include "base/version.h"
 #include "doctor/checks.h"
+#include "process/bounds/cgroups.h"
 
 namespace clawdforge {
 namespace {
@@ -75,6 +76,27 @@ void check_jail_means(const ProgramTrials* trials, Diagnosis& diagnosis) {
   diagnosis.warn("jail", "tried, and refused: " + trials->jail_obstacle(), "see user-namespaces");
 }
 
+// For a gateway that runs in the group of this process; a service has its own.
+void check_limit_means(Diagnosis& diagnosis) {
+  Cgroups::Places places;
+  places.is_root = ::geteuid() == 0;
+  places.only_looks = true;
+  const Cgroups found = Cgroups::find(places);
+  switch (found.means()) {
+    case LimitMeans::cgroup2:
+      diagnosis.good("limits", "held by control groups of version 2");
+      return;
+    case LimitMeans::cgroup1:
+      diagnosis.good("limits", "held by control groups of version 1");
+      return;
+    case LimitMeans::counting:
+    case LimitMeans::nothing:
+      break;
+  }
+  diagnosis.good("limits", fmt::format("held by counting, four times a second{}{}",
+                                       found.obstacle().empty() ? "" : ": ", found.obstacle()));
+}
+
 void check_landlock(Diagnosis& diagnosis) {
   const long version =
       ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -122,6 +144,7 @@ void check_machine(const ProgramTrials* trials, Diagnosis& diagnosis) {
   check_namespaces(trials, diagnosis);
   check_jail_means(trials, diagnosis);
   check_landlock(diagnosis);
+  check_limit_means(diagnosis);
   check_limits(diagnosis);
 }
 

@@ -14,10 +14,10 @@ bool is_among(std::string_view code, const std::array<std::string_view, N>& code
 }
 
 // What a place or the gateway's own means are short of: it may be over at any time.
-constexpr std::array<std::string_view, 12> kShortages = {
-    "queue_full",         "queue_timeout",  "too_many_runs", "too_many_bytes",
-    "memory_budget",      "out_of_memory",  "disk_busy",     "disk_stalled",
-    "ledger_unavailable", "ledger_stalled", "compute_busy",  "disk_full"};
+constexpr std::array<std::string_view, 15> kShortages = {
+    "login_renewing", "login_unreachable",  "memory_full",    "queue_full",    "queue_timeout",
+    "too_many_runs",  "too_many_bytes",     "memory_budget",  "out_of_memory", "disk_busy",
+    "disk_stalled",   "ledger_unavailable", "ledger_stalled", "compute_busy",  "disk_full"};
 // These say nothing of the app's other jobs.
 constexpr std::array<std::string_view, 2> kOfThisJob = {"account_limit", "turn_queue_full"};
 

@@ -94,10 +94,13 @@ Async<Job> Jobs::submit(AppName app, JobRequest request) {
   ByteReservation space(kept_, app);
   const auto bytes = static_cast<std::int64_t>(request.body.size() + request.meta.size());
   if (!space.add(bytes + kJobOverheadBytes)) {
-    co_return fail_for_now(Errc::over_quota, "too_many_jobs",
-                           "The jobs of this app, ended ones included, keep as many bytes as they "
-                           "may; wait until some are deleted.",
-                           kJobsFullWait);
+    auto refused =
+        fail_for_now(Errc::over_quota, "too_many_jobs",
+                     "The jobs of this app, ended ones included, keep as many bytes as they "
+                     "may; wait until some are deleted.",
+                     kJobsFullWait);
+    refused.error().limit = standing_limit("bytes", space.bytes_max(), space.held_by_app());
+    co_return refused;
   }
   Job job;
   job.id = JobId(deps_.ids.uuid());

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include "launcher/bounds/limits.h"
+#include "launcher/bounds/network.h"
 #include "launcher/hidden_dir.h"
 #include "launcher/kernel.h"
 #include "launcher/namespace.h"
@@ -41,7 +43,9 @@ int run(char** environment) {
   if (const Answer answer = read_order(order); answer < 0) give_up("order", answer);
   order.environment = environment;
   const bool is_first = order.is_pid_namespace_wanted || order.is_root_wanted;
+  open_limits(order);
   make_namespaces(order);
+  make_network(order);
   if (!order.is_root_wanted && order.hidden_dir != nullptr) hide_directory(order);
   enter_working_dir(order);
   // From here on no process of the same user may trace us, or use our root and descriptors through

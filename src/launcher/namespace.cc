@@ -66,7 +66,8 @@ void make_root_namespaces(const Order& order) {
   const long group = call(SYS_getegid);
   constexpr long kNamespaces =
       CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
-  const Answer made = call(SYS_unshare, kNamespaces);
+  const long network = order.is_network_wanted ? CLONE_NEWNET : 0;
+  const Answer made = call(SYS_unshare, kNamespaces | network);
   if (made < 0) give_up("unshare", made);
   map_user(order, user, group);
 }
@@ -75,6 +76,7 @@ void make_root_namespaces(const Order& order) {
 
 void make_namespaces(const Order& order) {
   if (order.is_root_wanted) return make_root_namespaces(order);
+  if (order.is_network_wanted) give_up("network", -EINVAL);
   if (!order.is_pid_namespace_wanted && order.hidden_dir == nullptr) return;
   const bool is_pid_wanted = order.is_pid_namespace_wanted;
   const long user = call(SYS_geteuid);

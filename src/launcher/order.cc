@@ -91,6 +91,63 @@ bool take_place(const char* name, Texts& values, Order& order, bool& is_known) {
   return false;
 }
 
+// Fields whose value is one number. False, with `is_known` unchanged: another field has this name.
+bool take_number_field(const char* name, const char* value, Order& order, bool& is_known) {
+  struct Known {
+    const char* name;
+    unsigned long Order::* member;
+  };
+  constexpr Known kKnown[] = {
+      {"pages-max", &Order::pages_max},       {"count-max", &Order::count_max},
+      {"processes", &Order::processes_max},   {"data-bytes", &Order::data_bytes_max},
+      {"file-bytes", &Order::file_bytes_max}, {"listener", &Order::listener_port}};
+  for (const Known& known : kKnown) {
+    if (!are_equal(name, known.name)) continue;
+    is_known = true;
+    return take_number(value, order.*known.member);
+  }
+  return false;
+}
+
+// Fields that are on or off; as above.
+bool take_switch_field(const char* name, const char* value, Order& order, bool& is_known) {
+  struct Known {
+    const char* name;
+    bool Order::* member;
+  };
+  constexpr Known kKnown[] = {{"pid-namespace", &Order::is_pid_namespace_wanted},
+                              {"root", &Order::is_root_wanted},
+                              {"rules", &Order::are_rules_wanted},
+                              {"oom-polled", &Order::is_oom_polled},
+                              {"network", &Order::is_network_wanted},
+                              {"filter", &Order::is_filter_wanted}};
+  for (const Known& known : kKnown) {
+    if (!are_equal(name, known.name)) continue;
+    is_known = true;
+    return take_switch(value, order.*known.member);
+  }
+  return false;
+}
+
+// Fields whose value is one absolute path; as above.
+bool take_path_field(const char* name, const char* value, Order& order, bool& is_known) {
+  struct Known {
+    const char* name;
+    const char* Order::* member;
+  };
+  constexpr Known kKnown[] = {{"cwd", &Order::working_dir},
+                              {"hide", &Order::hidden_dir},
+                              {"busy", &Order::busy_path},
+                              {"oom-count", &Order::oom_count}};
+  for (const Known& known : kKnown) {
+    if (!are_equal(name, known.name)) continue;
+    is_known = true;
+    order.*known.member = value;
+    return is_absolute(value);
+  }
+  return false;
+}
+
 // One field with its values. False: it makes no sense.
 bool take_field(const char* name, Texts& values, Order& order, int& argument_count) {
   bool is_place = false;
@@ -102,9 +159,13 @@ bool take_field(const char* name, Texts& values, Order& order, int& argument_cou
     order.program[argument_count++] = value;
     return true;
   }
-  if (are_equal(name, "pid-namespace")) return take_switch(value, order.is_pid_namespace_wanted);
-  if (are_equal(name, "root")) return take_switch(value, order.is_root_wanted);
-  if (are_equal(name, "rules")) return take_switch(value, order.are_rules_wanted);
+  bool is_known = false;
+  using Take = bool (*)(const char*, const char*, Order&, bool&);
+  constexpr Take kTakes[] = {take_number_field, take_switch_field, take_path_field};
+  for (const Take take : kTakes) {
+    const bool is_taken = take(name, value, order, is_known);
+    if (is_known) return is_taken;
+  }
   if (are_equal(name, "grace-ms")) return take_milliseconds(value, order.grace_ms);
   if (are_equal(name, "inside-id")) {
     order.is_inside_id_wanted = true;
@@ -114,19 +175,11 @@ bool take_field(const char* name, Texts& values, Order& order, int& argument_cou
     order.is_soft_limit_wanted = true;
     return take_number(value, order.descriptors_soft);
   }
-  if (are_equal(name, "cwd")) {
-    order.working_dir = value;
-    return is_absolute(value);
-  }
-  if (are_equal(name, "hide")) {
-    order.hidden_dir = value;
-    return is_absolute(value);
-  }
-  if (are_equal(name, "busy")) {
-    order.busy_path = value;
-    return is_absolute(value);
-  }
   if (are_equal(name, "busy-ms")) return take_milliseconds(value, order.busy_ms);
+  if (are_equal(name, "cgroup") && order.cgroup_count < kCgroupsMax) {
+    order.cgroups[order.cgroup_count++] = value;
+    return is_absolute(value);
+  }
   if (!are_equal(name, "keep") || order.kept_count == kKeptDirsMax) return false;
   order.kept[order.kept_count++] = value;
   return is_absolute(value);
@@ -198,6 +251,10 @@ void report_exited(int code) {
 void report_signaled(int number) {
   report(Line().add("signaled ").add(static_cast<unsigned long>(number)).add("\n"));
 }
+
+void report_over_memory() { report(Line().add("over-memory 0\n")); }
+
+void report_over_processes() { report(Line().add("over-processes 0\n")); }
 
 void report_not_started(long error, const char* step) {
   const auto number = static_cast<unsigned long>(error);

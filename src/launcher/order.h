@@ -21,9 +21,20 @@
 //   link PATH TARGET  a symbolic link
 //   descriptors N     the program's soft limit on descriptors
 //   busy PATH         while PATH exists, the KILL after TERM waits: the tree is saving something
-//   that
-//                     would be lost
+//                     that would be lost
 //   busy-ms N         but at most so many milliseconds
+//   cgroup DIR        a control group that the program joins; may be repeated
+//   oom-count FILE    says how often the kernel has ended something of it for its memory
+//   oom-polled N      1: and the tree is ended when it has; 0: the kernel ends all of it by itself
+//   pages-max N       of memory that the tree's processes do not share; counted by the launcher
+//   count-max N       of processes in the tree; likewise
+//   processes N       of the tree's user namespace, which the kernel counts, threads and launcher
+//                     included
+//   data-bytes N      of one process
+//   file-bytes N      of one file that a process writes
+//   network N         1: the tree gets a network of its own, with loopback alone; only with a root
+//   listener PORT     and on this port of it a listener, which is handed out on descriptor 7
+//   filter N          1: system calls that no agent needs are refused
 //   cwd DIR           the working directory
 //   arg TEXT          of the program's argv; may be repeated. None: only try whether a program
 //                     could be started
@@ -31,9 +42,9 @@
 // no privileges, and is the kernel's first choice when memory runs out.
 //
 // Descriptors: 0, 1, 2 are the program's; 3 is this program's own file; 4 is the lifeline,
-// whose end of file means "end the tree"; 5 takes the report; 6 is the order. The report is one
-// line:
-//   exited CODE | signaled NUMBER | not-started ERRNO STEP
+// whose end of file means "end the tree"; 5 takes the report; 6 is the order; 7 is a socket for the
+// listener, where there is one. The report is one line:
+//   exited CODE | signaled NUMBER | not-started ERRNO STEP | over-memory 0 | over-processes 0
 #pragma once
 
 #include <stddef.h>
@@ -46,6 +57,7 @@ inline constexpr int kOwnFile = 3;
 inline constexpr int kLifeline = 4;
 inline constexpr int kReport = 5;
 inline constexpr int kOrder = 6;
+inline constexpr int kOutlet = 7;
 
 inline constexpr unsigned long kOrderVersion = 1;
 
@@ -53,6 +65,9 @@ inline constexpr unsigned long kOrderVersion = 1;
 inline constexpr int kKeptDirsMax = 8;
 // In the root of one tree.
 inline constexpr int kPlacesMax = 256;
+
+// Of one tree: memory, processes and processor time may each have a group of their own.
+inline constexpr int kCgroupsMax = 4;
 
 enum class PlaceKind { read, read_if_there, write, cover, temporary, link };
 
@@ -78,6 +93,21 @@ struct Order {
   unsigned long descriptors_soft;
   const char* busy_path;  // null: none
   long busy_ms;           // at most, beside the grace
+  const char* cgroups[kCgroupsMax];
+  int cgroup_files[kCgroupsMax];  // once open_limits() was called
+  int cgroup_count;
+  const char* oom_count;  // null: none
+  int oom_file;           // once open_limits() was called; -1: none
+  bool is_oom_polled;
+  // Of these zero means that there is no limit.
+  unsigned long pages_max;
+  unsigned long count_max;
+  unsigned long processes_max;
+  unsigned long data_bytes_max;
+  unsigned long file_bytes_max;
+  bool is_network_wanted;       // an own one
+  unsigned long listener_port;  // zero: none
+  bool is_filter_wanted;
   const char* working_dir;
   char** program;  // its argv; empty: only try whether a program could be started
   char** environment;
@@ -102,6 +132,8 @@ class Line {
 
 void report_exited(int code);
 void report_signaled(int number);
+void report_over_memory();
+void report_over_processes();
 void report_not_started(long error, const char* step);
 
 // Reports the step that failed and what the kernel answered, and ends this process.

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launcher/bounds/call_filter.h"
+#include "launcher/bounds/limits.h"
 #include "launcher/kernel.h"
 #include "launcher/landlock.h"
 #include "launcher/privileges.h"
@@ -77,6 +79,7 @@ void Tree::start() {
   answer = call(SYS_signalfd4, -1, &child_ended, sizeof child_ended, SFD_CLOEXEC | SFD_NONBLOCK);
   if (answer < 0) give_up("signalfd", answer);
   signals_ = static_cast<int>(answer);
+  watch_.open();
   int failure[2];
   answer = call(SYS_pipe2, failure, O_CLOEXEC | O_NONBLOCK);
   if (answer < 0) give_up("pipe", answer);
@@ -104,12 +107,16 @@ void Tree::become_program(int failure, Answer launcher) {
     answer = set_soft_limit(order_.descriptors_soft);
     if (answer < 0) fail_as_program(failure, "limit", answer);
   }
+  answer = set_limits(order_);
+  if (answer < 0) fail_as_program(failure, "limits", answer);
   offer_to_memory_killer();
   answer = drop_privileges();
   if (answer < 0) fail_as_program(failure, "privileges", answer);
   answer = restrict_program(order_);
   if (answer < 0) fail_as_program(failure, "rules", answer);
   if (order_.program[0] == nullptr) end_process(0);
+  answer = filter_calls(order_);
+  if (answer < 0) fail_as_program(failure, "filter", answer);
   restore_signals();
   fail_as_program(failure, "exec", execute(order_.program, order_.environment));
 }
@@ -146,6 +153,11 @@ void Tree::note_program_end(const siginfo_t& end) {
   Failure failure = {};
   if (call(SYS_read, failure_, &failure, sizeof failure) == sizeof failure) {
     report_not_started(-failure.answer, failure.step);
+  } else if (excess_ == Excess::processes) {
+    report_over_processes();
+  } else if (excess_ == Excess::memory ||
+             (end.si_code != CLD_EXITED && end.si_status == SIGKILL && watch_.is_out_of_memory())) {
+    report_over_memory();
   } else if (end.si_code == CLD_EXITED) {
     report_exited(end.si_status);
   } else {
@@ -202,7 +214,10 @@ void Tree::kill_children() {
 void Tree::wait_for_news() {
   pollfd news[] = {{signals_, POLLIN, 0}, {kLifeline, POLLIN, 0}};
   if (phase_ == Phase::running) {
-    call(SYS_ppoll, news, 2, nullptr);
+    const long every_ms = watch_.every_ms();
+    const timespec pause = {0, every_ms * 1'000'000};
+    call(SYS_ppoll, news, 2, every_ms > 0 ? &pause : nullptr);
+    look_at_limits();
   } else {
     long wait_ms = kLookEveryMs;
     const long left_ms = kill_at_ms_ - now_ms();
@@ -216,6 +231,14 @@ void Tree::wait_for_news() {
   while (call(SYS_read, signals_, &signal, sizeof signal) > 0) {
   }
   if (news[1].revents != 0) ask();
+}
+
+// A tree that is over a limit gets no time to end: it would use it to take more.
+void Tree::look_at_limits() {
+  excess_ = watch_.look();
+  if (excess_ == Excess::none) return;
+  phase_ = Phase::killing;
+  kill_children();
 }
 
 template <class Action>

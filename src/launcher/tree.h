@@ -11,6 +11,7 @@
 
 #include <signal.h>
 
+#include "launcher/bounds/limit_watch.h"
 #include "launcher/order.h"
 
 namespace launcher {
@@ -18,7 +19,7 @@ namespace launcher {
 class Tree {
  public:
   // `is_first`: we are the first process of a PID namespace.
-  Tree(const Order& order, bool is_first) : order_(order), is_first_(is_first) {}
+  Tree(const Order& order, bool is_first) : order_(order), is_first_(is_first), watch_(order) {}
   Tree(const Tree&) = delete;
   Tree& operator=(const Tree&) = delete;
 
@@ -41,6 +42,7 @@ class Tree {
   void kill_children();
   bool is_patient() const;
   void wait_for_news();
+  void look_at_limits();
   template <class Action>
   void for_each_child(Action action);
 
@@ -48,6 +50,8 @@ class Tree {
 
   const Order& order_;
   const bool is_first_;
+  LimitWatch watch_;
+  Excess excess_ = Excess::none;  // for which the tree was ended
   Phase phase_ = Phase::running;
   int program_ = 0;
   bool is_program_reaped_ = false;

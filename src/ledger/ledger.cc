@@ -25,7 +25,8 @@ Ledger::Ledger(std::unique_ptr<SqlDriver> driver, InstanceId self, IoExecutor ex
       deliveries(worker),
       jobs(worker, instance_id),
       keys(worker, instance_id),
-      worktrees(worker) {}
+      worktrees(worker),
+      browsers(worker) {}
 
 Async<std::int64_t> Ledger::foreign_change_mark() {
   return worker.call<std::int64_t>(Lane(), Access::read,

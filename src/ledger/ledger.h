@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 
+#include "ledger/browsers/browser_rows.h"
 #include "ledger/core/ledger_worker.h"
 #include "ledger/hooks/delivery_rows.h"
 #include "ledger/jobs/job_rows.h"
@@ -71,6 +72,7 @@ struct Ledger {
   JobRows jobs;
   KeyRows keys;
   WorktreeRows worktrees;
+  BrowserRows browsers;
 };
 
 }  // namespace clawdforge

@@ -1,6 +1,8 @@
 #include "model/agent.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/text.h"
 
@@ -17,6 +19,11 @@ std::string_view name_of(PermissionMode mode) { return name_among(kModeNames, mo
 
 std::optional<PermissionMode> permission_mode_from(std::string_view name) {
   return value_among<PermissionMode>(kModeNames, name);
+}
+
+bool is_model_name(std::string_view text) {
+  return !text.empty() && text.size() <= kModelNameBytesMax && !text.starts_with('-') &&
+         std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
 bool exceeds(PermissionMode mode, PermissionMode limit) { return mode > limit; }
@@ -51,6 +58,16 @@ std::string_view name_of(VersionTrial trial) {
       break;
   }
   return "unknown";
+}
+
+std::optional<Warmth> warmth_from(std::string_view text) {
+  if (text != "auto") return std::nullopt;
+  return Warmth{.is_auto = true};
+}
+
+std::optional<Warmth> warmth_from(std::int64_t spares) {
+  if (spares < 0 || std::cmp_greater(spares, kSparesMax)) return std::nullopt;
+  return Warmth{.is_auto = false, .spares = static_cast<std::size_t>(spares)};
 }
 
 }  // namespace clawdforge

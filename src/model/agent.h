@@ -2,6 +2,8 @@
 // decides when it asks for permission. Plain records, no I/O.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +14,9 @@
 namespace clawdforge {
 
 // From the strictest to the one that allows most: see exceeds().
+// Whose prompts the ledger keeps.
+enum class KeptPrompts { none, sessions, all };
+
 enum class PermissionMode { deny_all, approve_reads, ask, approve_all };
 // How a conversation is held with it.
 // acp: the Agent Client Protocol; acpx: that, through the command line acpx; claude: stream-json of
@@ -25,6 +30,11 @@ std::optional<PermissionMode> permission_mode_from(std::string_view name);
 // Whether an agent may do more in `mode` than in `limit`.
 bool exceeds(PermissionMode mode, PermissionMode limit);
 std::string_view name_of(AgentProtocol protocol);
+
+inline constexpr std::size_t kModelNameBytesMax = 200;
+// Agents have their own names for their models, so the rule is loose: it may become an argument of
+// a command line, where a dash in front would make it a flag.
+bool is_model_name(std::string_view text);
 
 // What makes an agent keep to one permission mode. Empty: that we answer its questions is enough.
 // In `env` and `arguments`, kTempDirMark stands for the session's temporary directory.
@@ -51,6 +61,12 @@ struct LoginSpec {
   // Is in the login's directory while a process renews the login: one that is killed then has lost
   // it for all. Empty: not known.
   std::string refresh_lock = {};
+  // Names the directory of `file` apart from all else that `dir_variable` is for, so that an agent
+  // can have a home of its own and this login. Empty: it cannot.
+  std::string storage_variable = {};
+  std::string storage_version_min = {};  // older programs do not know that variable
+  // Variables with which the program asks another service, whose login is not ours to renew.
+  std::vector<std::string> elsewhere = {};
 };
 
 // What is known of one of an agent's programs beforehand.
@@ -59,6 +75,18 @@ struct ProgramFacts {
   std::string tested_oldest;  // the versions that the tests were run with; empty: none
   std::string tested_newest;
 };
+
+// How many agents are started ahead, before it is known for whom.
+struct Warmth {
+  bool is_auto = false;    // as many as are used
+  std::size_t spares = 0;  // else
+
+  bool operator==(const Warmth&) const = default;
+};
+inline constexpr std::size_t kSparesMax = 64;
+// None: it is not "auto", or not a number of spares.
+std::optional<Warmth> warmth_from(std::string_view text);
+std::optional<Warmth> warmth_from(std::int64_t spares);
 
 // What an agent is and can do, decided once where specs are made (config/agents/agent_specs.cc).
 // Its name decides nothing.
@@ -75,11 +103,13 @@ struct AgentSpec {
   std::map<std::string, std::string> forced_env;   // these win over all of the above
   std::vector<std::string> temp_dir_env;           // beside TMPDIR
 
+  std::string default_model;                      // of who asks for none; empty: the agent's own
   std::optional<PermissionMode> permission_mode;  // of who asks for none
   // The modes that it can be held to. For single prompts: with what follows the one-shot command.
   std::map<PermissionMode, ModeSwitches> modes;
   std::map<PermissionMode, std::vector<std::string>> one_shot_modes;
   std::string auth_method;              // to authenticate with; empty: it is logged in by itself
+  std::string key_auth_method;          // the same where its login is a key in its environment
   bool takes_claude_options = false;    // in `_meta`, as the adapter for Claude does
   bool takes_system_prompt = false;     // likewise; else that goes in front of the first prompt
   bool takes_title = false;             // by session/set_title; else it asks its model for one
@@ -94,6 +124,7 @@ struct AgentSpec {
   // none.
   std::shared_ptr<const AgentSpec> fallback;
   std::string version_min;
+  Warmth warm;
 };
 
 // One line of GET /agents.
@@ -101,7 +132,13 @@ struct AgentListing {
   std::string name;
   AgentProtocol protocol = AgentProtocol::acp;
   bool is_present = false;
-  std::string version;  // empty: not known
+  std::string version;                  // empty: not known
+  std::size_t spares = 0;               // started ahead, and ready
+  std::uint64_t memory_bytes = 0;       // of all its processes
+  std::string default_model{};          // empty: the agent's own
+  std::vector<std::string> models{};    // as it told them when it was last started
+  std::vector<std::string> efforts{};   // likewise
+  std::vector<PermissionMode> modes{};  // that its sessions can be held to
 };
 
 // What is known of an agent's login without asking its model. key, file: one is there; whether it
@@ -126,6 +163,8 @@ struct AgentReport {
   std::vector<ProgramReport> programs;
   LoginState login = LoginState::unknown;
   std::string login_place;  // the variable or the file that shows it, or would
+  std::string
+      kept_state;  // how a gateway that runs and keeps it says that it stands; empty: not known
   // The program's own login, with the variables that make it the login of the gateway's agents.
   std::vector<std::string> login_command;  // the program by its path; empty: not known
   std::map<std::string, std::string> login_environment;

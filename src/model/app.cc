@@ -28,7 +28,18 @@ AuditEvent token_event(std::string_view event, const AdminOrigin& by, TimePoint 
                        std::string_view members) {
   AuditEvent noted{.event = std::string(event), .at = at, .meta = {}};
   std::string& meta = noted.meta;
-  meta = by.door == AdminDoor::socket ? R"({"by":"admin_socket")" : R"({"by":"admin_token")";
+  switch (by.door) {
+    case AdminDoor::token:
+      meta = R"({"by":"admin_token")";
+      break;
+    case AdminDoor::socket:
+      meta = R"({"by":"admin_socket")";
+      break;
+    case AdminDoor::browser:
+      meta = R"({"by":"browser","name":)";
+      append_json_string(meta, by.browser);
+      break;
+  }
   if (!by.address.empty()) {
     meta += R"(,"address":)";
     append_json_string(meta, by.address);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "base/text.h"
 #include "model/policy_fields.h"
@@ -13,7 +14,8 @@ namespace clawdforge {
 namespace {
 
 constexpr std::array<std::string_view, 4> kMcpNames = {"none", "named", "http", "any"};
-constexpr std::array<std::string_view, 3> kJailNames = {"off", "auto", "files"};
+constexpr std::array<std::string_view, 4> kJailNames = {"off", "auto", "files", "full"};
+constexpr std::array<std::string_view, 3> kNetNames = {"open", "proxy", "none"};
 
 std::unexpected<Failure> mcp_not_allowed(std::string sentence) {
   return fail(Errc::forbidden, "mcp_not_allowed", std::move(sentence));
@@ -41,6 +43,31 @@ std::string_view name_of(JailMode mode) { return name_among(kJailNames, mode); }
 
 std::optional<JailMode> jail_mode_from(std::string_view name) {
   return value_among<JailMode>(kJailNames, name);
+}
+
+std::string_view name_of(NetMode mode) { return name_among(kNetNames, mode); }
+
+std::optional<NetMode> net_mode_from(std::string_view name) {
+  return value_among<NetMode>(kNetNames, name);
+}
+
+bool is_net_target(std::string_view text) {
+  constexpr std::size_t kNetTargetBytesMax = 259;  // a name of DNS, a colon, a port
+  constexpr unsigned kPortMax = 65'535;
+  const std::size_t colon = text.rfind(':');
+  if (text.size() > kNetTargetBytesMax || colon == text.npos || colon == 0) return false;
+  std::string_view host = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
+  unsigned port = 0;
+  const auto [end, error] = std::from_chars(digits.begin(), digits.end(), port);
+  if (error != std::errc() || end != digits.end() || port == 0 || port > kPortMax) return false;
+  const bool is_address = host.starts_with('[') && host.ends_with(']');
+  if (is_address) host = host.substr(1, host.size() - 2);
+  if (host.starts_with("*.")) host.remove_prefix(2);
+  return !host.empty() && std::ranges::all_of(host, [&](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_' ||
+           (is_address && c == ':');
+  });
 }
 
 Policy effective_policy(const Policy& gateway, const Policy& agent, const Policy& token) {

@@ -5,6 +5,7 @@
 // showing, storing and combining go by that table.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,11 +25,22 @@ std::string_view name_of(McpAccess access);
 std::optional<McpAccess> mcp_access_from(std::string_view name);
 
 // How an agent is kept from what is not its own. From the loosest to the strictest. automatic: as
-// well as the system allows; files: by a root of its own, or it is not started.
-enum class JailMode { off, automatic, files };
+// well as the system allows; files: by a root of its own, or it is not started; full: also with a
+// network behind the gateway's proxy, limits that bind and fewer system calls.
+enum class JailMode { off, automatic, files, full };
 
 std::string_view name_of(JailMode mode);
 std::optional<JailMode> jail_mode_from(std::string_view name);
+
+// Which network an agent has, from the loosest to the strictest. open: the machine's; proxy: only
+// what net_allow names, through the gateway; none: its own loopback alone.
+enum class NetMode { open, proxy, none };
+
+std::string_view name_of(NetMode mode);
+std::optional<NetMode> net_mode_from(std::string_view name);
+
+// "api.example.org:443"; "*.example.org:443" are all names below it.
+bool is_net_target(std::string_view text);
 
 // One policy. A field that is not set says nothing: another policy may.
 struct Policy {
@@ -43,14 +55,21 @@ struct Policy {
   // What the agent sees beside its own; ~ is the home of the gateway's user.
   std::optional<std::vector<std::string>> jail_read;
   std::optional<std::vector<std::string>> jail_write;
+  // Of one tree of an agent's.
+  std::optional<std::int64_t> memory_max;  // bytes
+  std::optional<std::int64_t> pids_max;
+  std::optional<std::int64_t> cpu_max_percent;  // of one processor; 200: of two
+  std::optional<NetMode> net;
+  std::optional<std::vector<std::string>> net_allow;  // HOST:PORT, for NetMode::proxy
 
   bool operator==(const Policy&) const = default;
 };
 
 // The strictest of the three, and never looser than any of them. What a field means that none of
 // them sets: agents and models: all; permission_mode_max: approve_all; mcp: none; mcp_urls: none;
-// webhook_urls and workspaces: none; jail: automatic. What jail_read and jail_write name is put
-// together: only the owner names it, in all three places. An agent's policy only narrows: it cannot
+// webhook_urls and workspaces: none; jail: automatic. What jail_read, jail_write and
+// net_allow name is put together: only the owner names it, in all three places. Of limits the
+// smallest counts; net: open. An agent's policy only narrows: it cannot
 // give MCP servers that neither the token nor the gateway gives. Webhooks are given by the token
 // alone, because its app gets the secret that signs them.
 Policy effective_policy(const Policy& gateway, const Policy& agent, const Policy& token);

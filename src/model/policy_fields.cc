@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
+#include <charconv>
 #include <utility>
 
 namespace clawdforge {
@@ -29,6 +31,11 @@ template <class T>
 bool holds(const std::vector<T>& list, const auto& entry) {
   return std::ranges::find(list, entry) != list.end();
 }
+
+// Of memory_max: less than any agent needs to start. Of pids_max likewise.
+constexpr std::int64_t kTreeMemoryMin = 16LL << 20;
+constexpr std::int64_t kTreePidsMin = 8;
+constexpr std::int64_t kTreeMemoryBytesMax = 1LL << 50;
 
 bool is_policy_name(std::string_view text) {
   return !text.empty() && text.size() <= kPolicyNameBytesMax &&
@@ -96,7 +103,63 @@ std::string set_mcp(Policy& policy, const json::value& value) {
 }
 
 std::string set_jail(Policy& policy, const json::value& value) {
-  return set_choice<&Policy::jail>(policy, value, jail_mode_from, "off, auto or files");
+  return set_choice<&Policy::jail>(policy, value, jail_mode_from, "off, auto, files or full");
+}
+
+std::string set_net(Policy& policy, const json::value& value) {
+  return set_choice<&Policy::net>(policy, value, net_mode_from, "open, proxy or none");
+}
+
+std::string set_net_allow(Policy& policy, const json::value& value) {
+  return set_names<&Policy::net_allow>(policy, value, is_net_target,
+                                       "targets like api.example.org:443 or *.example.org:443");
+}
+
+// A number, or a text of one, which may end in KiB, MiB, GiB or TiB where `has_units`.
+std::optional<std::int64_t> number_in(const json::value& value, bool has_units) {
+  if (const std::int64_t* const number = value.if_int64()) return *number;
+  if (!value.is_string()) return std::nullopt;
+  std::string_view text = text_in(value);
+  std::int64_t unit = 1;
+  constexpr std::array<std::string_view, 4> kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  for (std::size_t i = 0; has_units && i < kUnits.size(); ++i) {
+    if (!text.ends_with(kUnits[i])) continue;
+    text.remove_suffix(kUnits[i].size());
+    unit = std::int64_t{1} << (10 * (i + 1));
+    break;
+  }
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), number);
+  if (error != std::errc() || end != text.end() || number > kTreeMemoryBytesMax / unit) {
+    return std::nullopt;
+  }
+  return number * unit;
+}
+
+template <auto Member>
+std::string set_limit(Policy& policy, const json::value& value, std::int64_t min, std::int64_t max,
+                      std::string_view allowed, bool has_units = false) {
+  policy.*Member = std::nullopt;
+  if (value.is_null()) return {};
+  const auto number = number_in(value, has_units);
+  if (!number || *number < min || *number > max) return fmt::format("must be {}", allowed);
+  policy.*Member = *number;
+  return {};
+}
+
+std::string set_memory_max(Policy& policy, const json::value& value) {
+  return set_limit<&Policy::memory_max>(policy, value, kTreeMemoryMin, kTreeMemoryBytesMax,
+                                        "a number of bytes from 16MiB on, such as 3GiB", true);
+}
+
+std::string set_pids_max(Policy& policy, const json::value& value) {
+  return set_limit<&Policy::pids_max>(policy, value, kTreePidsMin, 4'000'000,
+                                      "a whole number from 8 to 4000000");
+}
+
+std::string set_cpu_max(Policy& policy, const json::value& value) {
+  return set_limit<&Policy::cpu_max_percent>(policy, value, 1, 100'000,
+                                             "a whole number from 1 to 100000");
 }
 
 template <auto Member>
@@ -138,6 +201,13 @@ json::value show_choice(const Policy& policy) {
   if (!choice) return nullptr;
   const std::string_view name = name_of(*choice);
   return json::string(name.data(), name.size());
+}
+
+template <auto Member>
+json::value show_limit(const Policy& policy) {
+  const auto& limit = policy.*Member;
+  if (!limit) return nullptr;
+  return *limit;
 }
 
 template <auto Member>
@@ -185,6 +255,10 @@ void narrow_choice(Policy& policy, const Policy& by) {
 // The other way round than with what is allowed: a later mode is stricter.
 void narrow_jail(Policy& policy, const Policy& by) {
   if (by.jail) policy.jail = std::max(policy.jail.value_or(*by.jail), *by.jail);
+}
+
+void narrow_net(Policy& policy, const Policy& by) {
+  if (by.net) policy.net = std::max(policy.net.value_or(*by.net), *by.net);
 }
 
 template <auto Member>
@@ -235,9 +309,27 @@ constexpr PolicyField kPolicyFields[] = {
      join_paths<&Policy::jail_read>, true},
     {"jail_write", set_paths<&Policy::jail_write>, show_names<&Policy::jail_write>,
      join_paths<&Policy::jail_write>, true},
+    {"memory_max", set_memory_max, show_limit<&Policy::memory_max>,
+     narrow_choice<&Policy::memory_max>, true},
+    {"pids_max", set_pids_max, show_limit<&Policy::pids_max>, narrow_choice<&Policy::pids_max>,
+     true},
+    {"cpu_max_percent", set_cpu_max, show_limit<&Policy::cpu_max_percent>,
+     narrow_choice<&Policy::cpu_max_percent>, true},
+    {"net", set_net, show_choice<&Policy::net>, narrow_net, true},
+    {"net_allow", set_net_allow, show_names<&Policy::net_allow>, join_paths<&Policy::net_allow>,
+     true},
 };
 
 }  // namespace
+
+std::string set_login_dir(std::string_view table, std::string_view path, std::string& login_dir) {
+  if (table != "agents.claude") return "only the login of claude is kept.";
+  const bool is_good = is_jail_path(path) && path.starts_with('/') && !path.ends_with('/') &&
+                       path.find('/', 1) != path.npos && !path.contains("//") &&
+                       !path.contains("/./");
+  login_dir = path;
+  return is_good ? "" : "it must be an absolute path of a directory, like /srv/logins/claude.";
+}
 
 bool is_jail_path(std::string_view path) {
   constexpr std::size_t kPathBytesMax = 4'095;

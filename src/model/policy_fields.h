@@ -29,6 +29,9 @@ struct PolicyField {
 
 // Whether an agent can be given this path: absolute or below ~, and not the root, /proc or /dev.
 bool is_jail_path(std::string_view path);
+// Where the login of the agent of a table is kept: absolute, and in a directory of its own, which
+// is written, too. What is wrong with it; empty: nothing.
+std::string set_login_dir(std::string_view table, std::string_view path, std::string& login_dir);
 
 std::span<const PolicyField> policy_fields();
 const PolicyField* find_policy_field(std::string_view name);

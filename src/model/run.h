@@ -1,11 +1,13 @@
-// A run is one prompt and one answer. What the ledger keeps of it; the prompt itself is
-// not kept. Plain records, no I/O.
+// A run is one prompt and one answer. What the ledger keeps of it; the prompt itself only where the
+// owner wants that. Plain records, no I/O.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/strong_id.h"
@@ -15,6 +17,16 @@ namespace clawdforge {
 
 // Whether a system prompt comes after the agent's own, or instead of it.
 enum class SystemMode { append, replace };
+
+// Which of its tools the agent of a run has at all. What it may do with them is for the permission
+// mode to say.
+enum class ToolSet { none, read, all, named };
+struct ToolChoice {
+  ToolSet set = ToolSet::all;
+  std::vector<std::string> names{};  // for ToolSet::named: as the agent calls them
+
+  bool operator==(const ToolChoice&) const = default;
+};
 
 struct Usage {
   std::int64_t input_tokens = 0;
@@ -26,6 +38,11 @@ struct Usage {
 
 // {"input_tokens":1,...}: the same wherever it is shown.
 void append_json(std::string& out, const Usage& usage);
+
+// Of what is told of tools that were denied.
+inline constexpr std::size_t kDenialsMax = 50;
+inline constexpr std::size_t kDenialToolBytesMax = 128;
+inline constexpr std::size_t kDenialInputBytesMax = 512;
 
 // A tool that the agent of a run wanted to use, and was not allowed to. Valid UTF-8.
 struct Denial {
@@ -49,8 +66,13 @@ struct Run {
   std::int64_t prompt_bytes = 0;
   TimePoint started_at;
   InstanceId instance_id;
-  std::optional<AskKey> key{};  // is begun with it
+  std::optional<AskKey> key{};          // is begun with it
+  std::optional<std::string> prompt{};  // its beginning, if it is kept
 };
+
+// What is kept of a run's prompt, and what lists show of that.
+inline constexpr std::size_t kKeptRunPromptBytesMax = 64 * 1024;
+inline constexpr std::size_t kListedRunPromptCharactersMax = 1024;
 
 // Of what is told to callers about a failed run or turn, and kept in the ledger.
 inline constexpr std::size_t kSentenceCharactersMax = 500;

@@ -11,8 +11,13 @@ namespace {
 constexpr std::array<std::string_view, 5> kTurnStateNames = {"accepted", "done", "failed",
                                                              "cancelled", "interrupted"};
 constexpr std::array<std::string_view, 3> kCloseReasonNames = {"closed", "idle", "token_revoked"};
-constexpr std::array<std::string_view, 5> kEventKindNames = {
-    "update", "permission", "permission_resolved", "done", "failed"};
+constexpr std::array<std::string_view, 6> kEventKindNames = {
+    "update", "permission", "permission_resolved", "done", "failed", "turn"};
+
+void append_optional(std::string& out, std::string_view name, std::optional<std::int64_t> number) {
+  if (number) return append_numbered(out, name, *number);
+  out.append(name).append("null");
+}
 
 }  // namespace
 
@@ -29,8 +34,19 @@ std::string_view name_of(EventKind kind) { return name_among(kEventKindNames, ki
 bool is_closing(EventKind kind) { return kind == EventKind::done || kind == EventKind::failed; }
 
 void append_event_line(std::string& out, const Event& event) {
+  append_event_line(out, EventView{.id = event.id,
+                                   .turn_index = event.turn_index,
+                                   .kind = event.kind,
+                                   .json = event.json,
+                                   .at = unix_seconds(event.at),
+                                   .offset_ms = event.offset_ms});
+}
+
+void append_event_line(std::string& out, const EventView& event) {
   append_numbered(out, R"({"id":)", event.id);
   append_numbered(out, R"(,"turn_index":)", event.turn_index);
+  append_optional(out, R"(,"at":)", event.at);
+  append_optional(out, R"(,"offset_ms":)", event.offset_ms);
   out += R"(,"event":")";
   out += name_of(event.kind);
   out += R"(","data":)";
@@ -54,12 +70,24 @@ bool takes(std::string_view& rest, std::int64_t& number) {
   return true;
 }
 
+// A number that may be null or not there at all.
+bool takes_member(std::string_view& rest, std::string_view name,
+                  std::optional<std::int64_t>& number) {
+  if (!takes(rest, name) || takes(rest, "null")) return true;
+  std::int64_t value = 0;
+  if (!takes(rest, value)) return false;
+  number = value;
+  return true;
+}
+
 }  // namespace
 
 std::optional<EventView> event_in(std::string_view line) {
   EventView event;
   if (!takes(line, R"({"id":)") || !takes(line, event.id)) return std::nullopt;
   if (!takes(line, R"(,"turn_index":)") || !takes(line, event.turn_index)) return std::nullopt;
+  if (!takes_member(line, R"(,"at":)", event.at)) return std::nullopt;
+  if (!takes_member(line, R"(,"offset_ms":)", event.offset_ms)) return std::nullopt;
   if (!takes(line, R"(,"event":")")) return std::nullopt;
   const std::string_view name = line.substr(0, line.find('"'));
   const auto kind = value_among<EventKind>(kEventKindNames, name);

@@ -43,17 +43,32 @@ struct Session {
   // Where its app is told of questions; empty: nowhere. Written when the session is made; from then
   // on the ledger alone knows it.
   std::string webhook;
+
+  std::string title{};  // the first line of its first prompt that is kept; empty: none is
 };
 
 // Why the gateway closed a session.
 enum class CloseReason { closed, idle, token_revoked };
 std::string_view name_of(CloseReason reason);
 
+// How much of what an agent can keep in mind is in use, in tokens.
+struct ContextUse {
+  std::int64_t used = 0;
+  std::int64_t size = 0;
+};
+
 // A session's row, with what only memory knows of it.
 struct SessionView {
   Session session;
   bool is_live = false;  // an agent's process runs for it
   bool is_busy = false;  // a turn runs or waits
+  std::int64_t turns_waiting = 0;
+  std::int64_t questions_open = 0;
+  std::optional<TimePoint> turn_started_at{};   // of the turn that runs
+  std::optional<ContextUse> context{};          // as its agent told last
+  std::string agent_version{};                  // as its agent told; empty: not known
+  std::optional<TimePoint> delete_at{};         // from when on the sweeper deletes a closed one
+  std::optional<std::uint64_t> memory_bytes{};  // of its agent; none: it is not told
 };
 
 // How many sessions may be open.
@@ -65,8 +80,9 @@ struct SessionLimits {
   std::optional<std::int64_t> open_share_max = std::nullopt;
 };
 
-// The closing ones are done and failed: each turn has exactly one of them.
-enum class EventKind { update, permission, permission_resolved, done, failed };
+// Each turn begins with one `turn`, and the closing ones are done and failed: each turn has exactly
+// one of them.
+enum class EventKind { update, permission, permission_resolved, done, failed, turn };
 std::string_view name_of(EventKind kind);
 bool is_closing(EventKind kind);
 
@@ -75,19 +91,25 @@ struct Event {
   std::int64_t turn_index = 0;  // 0: outside of any turn
   EventKind kind = EventKind::update;
   std::string json;  // one line
+  TimePoint at{};
+  std::optional<std::int64_t> offset_ms{};  // since its turn began; none: outside of any turn
 };
 
-// The journal keeps, and callers get, one line per event:
-// {"id":7,"turn_index":1,"event":"update","data":{...}}
-void append_event_line(std::string& out, const Event& event);
-
-// The same line read again; views into it. None: it is not such a line.
+// An event's line read again; views into it.
 struct EventView {
   std::int64_t id = 0;
   std::int64_t turn_index = 0;
   EventKind kind = EventKind::update;
   std::string_view json;
+  std::optional<std::int64_t> at{};  // unix seconds; none: the line is older than such times
+  std::optional<std::int64_t> offset_ms{};
 };
+
+// The journal keeps, and callers get, one line per event:
+// {"id":7,"turn_index":1,"at":1700000000,"offset_ms":12,"event":"update","data":{...}}
+void append_event_line(std::string& out, const Event& event);
+void append_event_line(std::string& out, const EventView& event);
+// None: it is not such a line.
 std::optional<EventView> event_in(std::string_view line);
 
 // A block of consecutive events of one turn: one row of the journal.
@@ -102,7 +124,9 @@ struct JournalBlock {
 struct TurnStart {
   std::int64_t index = 0;
   TimePoint at;
-  std::optional<AskKey> key{};  // is begun with it
+  std::optional<AskKey> key{};      // is begun with it
+  std::int64_t first_event_id = 0;  // of its `turn` event
+  std::string title{};              // for a session that has none yet; empty: none
 };
 
 enum class TurnState { accepted, done, failed, cancelled, interrupted };
@@ -125,6 +149,25 @@ struct TurnSettled {
   std::optional<KeyWrite> key{};
   std::string agent{};  // for whom the ask counts, with the session's app
   std::string model{};
+  std::int64_t last_event_id = 0;  // of its closing event
+  std::int64_t duration_ms = 0;
+};
+
+// A turn as its row tells it, with what its `turn` event has kept.
+struct TurnRecord {
+  std::int64_t index = 0;
+  TurnState state = TurnState::accepted;
+  std::optional<std::string> code;
+  std::optional<std::string> error;
+  std::optional<std::string> stop_reason;
+  TimePoint started_at;
+  std::optional<TimePoint> ended_at;
+  std::optional<std::int64_t> duration_ms;
+  std::optional<Usage> usage;
+  std::optional<double> cost_usd;
+  std::optional<std::int64_t> first_event_id;
+  std::optional<std::int64_t> last_event_id;
+  std::string opening;  // JSON of its `turn` event; empty: it is not kept
 };
 
 // One line of the audit: create, turn, close, sweep_close, hard_delete, cancel,

@@ -2,6 +2,7 @@
 // Plain records, no I/O.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "base/text.h"
 
 namespace clawdforge {
@@ -34,10 +36,30 @@ struct Workspace {
   std::vector<std::string> setup = {};  // run once in a new copy or worktree; empty: nothing
 };
 
+// Letters of a branch's name that git takes anywhere, and the two marks. The session's id makes
+// each branch another one.
+inline bool is_branch_pattern(std::string_view text) {
+  constexpr std::size_t kBranchBytesMax = 100;
+  std::string name(text);
+  for (const std::string_view mark : {"{app}", "{session}"}) {
+    const std::size_t at = name.find(mark);
+    if (at != name.npos) name.replace(at, mark.size(), "x");
+  }
+  const bool has_odd_part = name.starts_with('/') || name.ends_with('/') || name.contains("//") ||
+                            name.contains("..") || name.contains("/.") || name.starts_with('.') ||
+                            name.ends_with('.') || name.starts_with('-') || name.contains(".lock");
+  return text.size() <= kBranchBytesMax && text.contains("{session}") && !has_odd_part &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '-' || c == '/' || c == '.';
+         });
+}
+
 // A directory outside the data directory that one agent must see.
 struct VisiblePath {
   std::string path;  // absolute
   bool is_writable = false;
+  bool is_held = false;  // an agent that could write there is not started
 };
 
 using NamedWorkspaces = std::map<std::string, Workspace>;
@@ -58,6 +80,13 @@ struct SessionWorkspace {
   }
   bool operator==(const SessionWorkspace&) const = default;
 };
+
+// A workspace of mode `read`, where nothing would hold the agent to that.
+inline std::unexpected<Failure> jail_needed() {
+  return fail(Errc::invalid, "jail_needed",
+              "Nothing on this machine would keep the agent from writing to this workspace, "
+              "which may only be read: the gateway's owner has to turn the jail on.");
+}
 
 // A git worktree that a session or run has in a repository of the owner's.
 struct Worktree {

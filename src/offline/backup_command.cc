@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/exit_codes.h"
-#include "config/effective_config.h"
+#include "config/effective/effective_config.h"
 #include "json/json_members.h"
 #include "ledger/sqlite/sqlite_driver.h"
 #include "offline/backup_note.h"

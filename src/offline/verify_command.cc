@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/exit_codes.h"
-#include "config/effective_config.h"
+#include "config/effective/effective_config.h"
 #include "json/json_members.h"
 #include "offline/ledger_file.h"
 #include "offline/verify_run.h"

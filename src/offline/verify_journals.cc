@@ -23,6 +23,7 @@ constexpr Check kManyClosings{"turn-closed-twice", "a turn has more than one clo
 constexpr Check kEarlyClosing{"turn-closed-early",
                               "a turn has its closing event and has not ended"};
 constexpr Check kOtherClosing{"turn-closing", "a turn's closing event is not that of its state"};
+constexpr Check kNoOpening{"turn-unopened", "a turn does not begin with its one `turn` event"};
 
 constexpr std::int64_t kVerifyBlocksMax = 500;  // of which the row is read together
 constexpr std::int64_t kVerifyTurnsMax = 500;
@@ -37,7 +38,7 @@ constexpr std::string_view kBlocks =
 constexpr std::string_view kEvents =
     "SELECT events FROM journal WHERE session_id = $1 AND first_event_id = $2";
 constexpr std::string_view kTurns =
-    "SELECT turn_index, state, ended_at FROM turns "
+    "SELECT turn_index, state, ended_at, first_event_id FROM turns "
     "WHERE session_id = $1 AND turn_index > $2 ORDER BY turn_index LIMIT $3";
 
 constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
@@ -58,7 +59,8 @@ class JournalWalk {
       : driver_(driver),
         findings_(findings),
         session_id_(std::move(session_id)),
-        closings_(static_cast<std::size_t>(turns) + 1, Closing::none) {}
+        closings_(static_cast<std::size_t>(turns) + 1, Closing::none),
+        openings_(static_cast<std::size_t>(turns) + 1) {}
 
   Result<void> run() {
     if (auto read = read_blocks(); !read) return read;
@@ -93,6 +95,7 @@ class JournalWalk {
   Result<void> read_block(const BlockRow& block) {
     if (next_ == 0) {
       has_head_ = block.first == 1;
+      first_ = block.first;
     } else if (block.first != next_) {
       findings_.note(kHole, name(next_));
     }
@@ -122,10 +125,24 @@ class JournalWalk {
       const auto event = event_in(line);
       if (!event || event->id != id || event->turn_index != block.turn_index) return false;
       if (!is_json_object(line, kJournalJsonDepthMax)) findings_.note(kEvent, name(id));
+      note_opening(*event);
       if (event->kind == EventKind::done) note_closing(event->turn_index, Closing::done);
       if (event->kind == EventKind::failed) note_closing(event->turn_index, Closing::failed);
     }
     return id == block.last + 1;
+  }
+
+  // The first event of a turn, if that is its `turn` event; one that comes later makes it wrong.
+  void note_opening(const EventView& event) {
+    const std::int64_t turn = event.turn_index;
+    if (turn < 1 || std::cmp_greater_equal(turn, openings_.size())) return;
+    std::int64_t& known = openings_[static_cast<std::size_t>(turn)];
+    const bool is_opening = event.kind == EventKind::turn;
+    if (known == 0) {
+      known = is_opening ? event.id : kNotOpened;
+    } else if (is_opening) {
+      known = kNotOpened;
+    }
   }
 
   void note_closing(std::int64_t turn_index, Closing closing) {
@@ -146,6 +163,7 @@ class JournalWalk {
         if (*index < 1 || std::cmp_greater_equal(*index, closings_.size())) continue;
         compare(*index, turn_state_from(text_in(row.at(1)).value_or("")),
                 !std::holds_alternative<std::monostate>(row.at(2)));
+        compare_opening(*index, whole_in(row.at(3)));
       }
       if (std::cmp_less(page->rows.size(), kVerifyTurnsMax)) return {};
     }
@@ -166,19 +184,31 @@ class JournalWalk {
     }
   }
 
+  // Turns that are older than such events have none, and retention may have taken it away.
+  void compare_opening(std::int64_t index, std::optional<std::int64_t> first_event_id) {
+    if (!first_event_id || *first_event_id < first_) return;
+    if (openings_[static_cast<std::size_t>(index)] != *first_event_id) {
+      findings_.note(kNoOpening, name(index));
+    }
+  }
+
+  static constexpr std::int64_t kNotOpened = -1;
+
   SqlDriver& driver_;
   Findings& findings_;
   const std::string session_id_;
-  std::vector<Closing> closings_;  // by turn index
-  std::int64_t next_ = 0;          // the event that comes next; 0: there was none yet
-  bool has_head_ = false;          // the journal begins with the session's first event
+  std::vector<Closing> closings_;       // by turn index
+  std::vector<std::int64_t> openings_;  // likewise: of `turn` events; 0: no event of it was seen
+  std::int64_t first_ = std::numeric_limits<std::int64_t>::max();  // event that the journal has
+  std::int64_t next_ = 0;  // the event that comes next; 0: there was none yet
+  bool has_head_ = false;  // the journal begins with the session's first event
 };
 
 }  // namespace
 
 Result<void> verify_journals(SqlDriver& driver, Findings& findings) {
-  for (const Check& check :
-       {kHole, kBlock, kEvent, kNoClosing, kManyClosings, kEarlyClosing, kOtherClosing}) {
+  for (const Check& check : {kHole, kBlock, kEvent, kNoClosing, kManyClosings, kEarlyClosing,
+                             kOtherClosing, kNoOpening}) {
     findings.begin(check);
   }
   for (std::string last;;) {

@@ -21,10 +21,10 @@ JournalBlock block_of(std::int64_t first, std::int64_t last, std::int64_t turn, 
                      .at = at_second(200 + turn),
                      .lines = {}};
   for (std::int64_t id = first; id <= last; ++id) {
-    append_event_line(block.lines, {.id = id,
-                                    .turn_index = turn,
-                                    .kind = id == last ? closing : EventKind::update,
-                                    .json = "{\"text\":\"h\u00e9\"}"});
+    append_event_line(block.lines, Event{.id = id,
+                                         .turn_index = turn,
+                                         .kind = id == last ? closing : EventKind::update,
+                                         .json = "{\"text\":\"h\u00e9\"}"});
   }
   return block;
 }

@@ -18,8 +18,12 @@ std::int64_t sum_of(const ByteTally::Bytes& bytes) {
 
 }  // namespace
 
+std::int64_t ByteReservation::bytes_max() const { return bytes_max_.value_or(tally_.bytes_max_); }
+
+std::int64_t ByteReservation::held_by_app() const { return tally_.held_by(app_); }
+
 bool ByteReservation::add(std::int64_t bytes) {
-  if (bytes > bytes_max_.value_or(tally_.bytes_max_) - tally_.held_by(app_)) return false;
+  if (bytes > bytes_max() - held_by_app()) return false;
   tally_.arriving_[app_] += bytes;
   bytes_ += bytes;
   return true;

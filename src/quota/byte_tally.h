@@ -29,6 +29,8 @@ class ByteReservation {
 
   // False: with so much more the app would have more than it may; then nothing is added.
   bool add(std::int64_t bytes);
+  std::int64_t bytes_max() const;    // of the app
+  std::int64_t held_by_app() const;  // kept and on its way, what is added here included
   // All of it is kept from now on. Once, and the last call.
   void keep();
 

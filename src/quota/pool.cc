@@ -11,8 +11,17 @@ namespace clawdforge {
 namespace {
 
 constexpr std::chrono::seconds kFullRetryAfter{2};
+constexpr std::chrono::seconds kMemoryRetryAfter{5};
 
 }  // namespace
+
+std::unexpected<Failure> memory_full() {
+  return fail_for_now(
+      Errc::unavailable, "memory_full",
+      "The agents of this gateway take as much memory as they may; it is safe to try "
+      "again later.",
+      kMemoryRetryAfter);
+}
 
 Slot::Slot(Pool& pool, AppName app) : pool_(pool), app_(std::move(app)) {}
 
@@ -42,7 +51,7 @@ Result<std::unique_ptr<Slot>> Pool::enter(AppName app, double weight) {
   share.weight = weight;
   if (is_full() && !make_room_for(share)) {
     forget_idle();
-    return full();
+    return is_held_ ? memory_full() : full();
   }
   std::unique_ptr<Slot> slot(new Slot(*this, std::move(app)));
   if (share.waiting.empty()) share.turn = std::max(share.turn, virtual_time_);
@@ -103,7 +112,7 @@ void Pool::settle(Slot& slot, Slot::State state) {
 }
 
 void Pool::serve_waiting() {
-  while (running_ < options_.slots_max && waiting_ > 0) {
+  while (!is_held_ && running_ < options_.slots_max && waiting_ > 0) {
     const auto next = std::ranges::min_element(shares_, {}, [&](const auto& entry) {
       const Share& share = entry.second;
       const double held = static_cast<double>(share.running) / share.weight;
@@ -120,6 +129,10 @@ void Pool::serve_waiting() {
   }
   forget_idle();
   show();
+}
+
+void Pool::hold(bool is_held) {
+  if (std::exchange(is_held_, is_held) && !is_held) serve_waiting();
 }
 
 void Pool::leave(Slot& slot) {

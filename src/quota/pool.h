@@ -29,6 +29,9 @@ namespace clawdforge {
 
 class Pool;
 
+// Errc::unavailable "memory_full": what the work of a pool that is held is told at last.
+std::unexpected<Failure> memory_full();
+
 class Slot {
  public:
   ~Slot();
@@ -84,6 +87,11 @@ class Pool {
   // What one that was displaced is told, too.
   static std::unexpected<Failure> full();
 
+  // While it is held, no place is given, and those that come wait: the agents have no memory left.
+  // enter() then refuses with "memory_full" where it would with "queue_full".
+  void hold(bool is_held);
+  bool is_held() const { return is_held_; }
+
   std::size_t running() const { return running_; }
   std::size_t waiting() const { return waiting_; }
 
@@ -120,6 +128,7 @@ class Pool {
   std::size_t running_ = 0;
   std::size_t ending_ = 0;  // of those that run
   std::size_t waiting_ = 0;
+  bool is_held_ = false;
   std::uint64_t served_ = 0;
   double virtual_time_ = 0;  // the turn of the app that was served last
   Entry last_entry_;         // who asked last, and who before it that was another app

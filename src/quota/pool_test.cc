@@ -235,5 +235,22 @@ TEST_F(PoolTest, AnAppThatComesLaterIsServedNextAndGetsNoCreditForThePast) {
   EXPECT_TRUE(of_a.front()->is_granted());
 }
 
+TEST_F(PoolTest, WhileItIsHeldAllWaitAndTheRefusalSaysWhy) {
+  Pool pool = make(1, 1);
+  pool.hold(true);
+  auto first = pool.enter(AppName("a"));
+  auto second = pool.enter(AppName("a"));
+  ASSERT_TRUE(first && second);
+  EXPECT_FALSE((*first)->is_granted());
+  const auto refused = pool.enter(AppName("a"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "memory_full");
+  EXPECT_GT(refused.error().retry_after.count(), 0);
+  pool.hold(false);
+  EXPECT_TRUE((*first)->is_granted());
+  EXPECT_FALSE((*second)->is_granted());
+  EXPECT_EQ(pool.enter(AppName("a")).error().code, "queue_full");
+}
+
 }  // namespace
 }  // namespace clawdforge

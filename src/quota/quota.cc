@@ -73,9 +73,11 @@ void Quota::tell_limits(Failure& refusal, const App& app) const {
 Result<Ticket> Quota::admit_ask(const App& app, const Work& work) {
   Ticket ticket;
   ticket.breakers_ = &breakers_;
+  ticket.logins_ = options_.logins;
   ticket.model_ = {work.agent, work.model};
   ticket.minds_limits_alone_ = work.kind == WorkKind::turn;
   if (auto refusal = ticket.breaker_refusal()) return std::unexpected(std::move(*refusal));
+  if (auto refusal = ticket.login_refusal()) return std::unexpected(std::move(*refusal));
   ticket.metrics_ = &metrics_;
   ticket.key_ = {app.name, work.agent, work.model};
   const AppLimits none;
@@ -101,13 +103,15 @@ Result<Ticket> Quota::admit_run(const App& app, const Work& work) {
   auto admitted = admit_ask(app, work);
   if (!admitted) return admitted;
   Ticket ticket = std::move(*admitted);
-  auto share = runs_.take(app.name, app.runs_max ? app.runs_max : options_.runs_max_per_app);
+  const auto most = app.runs_max ? app.runs_max : options_.runs_max_per_app;
+  auto share = runs_.take(app.name, most);
   if (!share) {
     ticket.give_rate_back();
     auto refused = fail_for_now(
         Errc::over_quota, "too_many_runs",
         "This app has as many runs under way as it may have; wait for one to end.", kOverLimitWait);
     refused.error().cause = Cause::app_busy;
+    refused.error().limit = standing_limit("runs", most.value_or(0), runs_.held_by(app.name));
     return refused;
   }
   ticket.share_ = std::move(*share);
@@ -120,12 +124,14 @@ Result<Ticket> Quota::admit_run(const App& app, const Work& work) {
   return ticket;
 }
 
-Result<Ticket> Quota::admit_agent(AppName app) {
+Result<Ticket> Quota::admit_agent(AppName app, std::string agent) {
   const double weight = weight_of(app);
   auto slot = agent_places_.enter(std::move(app), weight);
   if (!slot) return std::unexpected(std::move(slot.error()));
   Ticket ticket;
   ticket.slot_ = std::move(*slot);
+  ticket.logins_ = options_.logins;
+  ticket.model_.first = std::move(agent);
   return ticket;
 }
 

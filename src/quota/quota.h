@@ -23,6 +23,8 @@
 
 namespace clawdforge {
 
+class LoginGate;
+
 // Starts of agents that wait for a place.
 inline constexpr std::size_t kAgentQueueMax = 1'024;
 
@@ -51,7 +53,8 @@ class Quota {
     SessionLimits sessions;
     std::int64_t connections_max_per_app = 0;
     std::int64_t event_streams_max_per_app = 0;
-    Budgets* budgets = nullptr;  // outlives the quota; null: there are none
+    Budgets* budgets = nullptr;   // outlives the quota; null: there are none
+    LoginGate* logins = nullptr;  // likewise
   };
 
   Quota(Options options, Metrics& metrics);
@@ -66,9 +69,19 @@ class Quota {
   Result<Ticket> admit(const App& app, Work work);
 
   // A place for the agent of one of the app's sessions: when it is started first, and when a turn
-  // wakes it. Errc::unavailable "queue_full".
-  Result<Ticket> admit_agent(AppName app);
+  // wakes it. Errc::unavailable "queue_full". Its Ticket::ready() waits for the agent's login.
+  Result<Ticket> admit_agent(AppName app, std::string agent = {});
   std::size_t agents_waiting() const { return agent_places_.waiting(); }
+  // Places that no agent of a session has; and of runs.
+  std::size_t agents_left() const { return options_.agents_max - agent_places_.running(); }
+  std::size_t runs_left() const { return options_.runs_max - run_places_.running(); }
+
+  // While it is held, neither runs nor agents of sessions are started: Pool::hold().
+  void hold_starts(bool is_held) {
+    run_places_.hold(is_held);
+    agent_places_.hold(is_held);
+  }
+  bool are_starts_held() const { return agent_places_.is_held(); }
 
   // How many sessions may be open, for the transaction that adds one of this app.
   SessionLimits session_limits(const App& app) const;

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <vector>
 
 #include "base/async/run_to_end.h"
+#include "custody/login_gate.h"
 
 namespace clawdforge {
 namespace {
@@ -224,6 +226,60 @@ TEST_F(QuotaTest, RunsAndTurnsShareTheLimitsOfTheAccountAndNothingElse) {
   EXPECT_EQ(second->refused_since().value_or(Failure{}).cause, Cause::account_limit);
   second->settle(none);
   EXPECT_FALSE(turn()) << "one that was not asked says nothing";
+}
+
+class OneLogin final : public LoginGate {
+ public:
+  bool keeps(std::string_view agent) const override { return agent == "claude"; }
+  std::optional<LoginRefusal> refusal(std::string_view agent) const override {
+    return keeps(agent) ? refusal_ : std::nullopt;
+  }
+  Signal& changed() override { return changed_; }
+  void note_waiting(int change) override { waiting_ += change; }
+  void note_refused(std::string_view /*agent*/,
+                    std::chrono::steady_clock::time_point /*begun*/) override {
+    ++refused_;
+  }
+
+  std::optional<LoginRefusal> refusal_;
+  Signal changed_;
+  int waiting_ = 0;
+  int refused_ = 0;
+};
+
+TEST_F(QuotaTest, WorkWaitsForALoginThatMayBeGoodSoon) {
+  OneLogin login;
+  Quota quota(
+      {.runs_max = 2, .queued_runs_max = 2, .agents_max = 2, .sessions = {}, .logins = &login},
+      metrics_);
+  const Failure renewing{.kind = Errc::unavailable, .code = "login_renewing"};
+  login.refusal_ = LoginRefusal{renewing, true};
+  auto held = quota.admit(app_, {WorkKind::run, "claude", ""});
+  ASSERT_TRUE(held);
+  Ticket ticket = std::move(*held);
+  std::optional<Result<void>> answer;
+  boost::asio::co_spawn(io_, ticket.ready(), [&](std::exception_ptr, Result<void> result) {
+    answer.emplace(std::move(result));
+  });
+  io_.restart();
+  io_.run_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(login.waiting_, 1);
+  EXPECT_FALSE(answer);
+  login.refusal_.reset();
+  login.changed_.notify_all();
+  io_.restart();
+  io_.run_for(std::chrono::milliseconds(10));
+  ASSERT_TRUE(answer && *answer);
+  EXPECT_EQ(login.waiting_, 0);
+
+  std::optional<Failure> failure = failure_of(Cause::login);
+  ticket.settle(failure);
+  EXPECT_EQ(login.refused_, 1);
+  EXPECT_TRUE(quota.admit(app_, {WorkKind::run, "claude", ""})) << "no breaker has shut";
+
+  login.refusal_ = LoginRefusal{renewing, false};
+  EXPECT_EQ(quota.admit(app_, {WorkKind::run, "claude", ""}).error().code, "login_renewing");
+  EXPECT_TRUE(quota.admit(app_, {WorkKind::run, "demo", ""}));
 }
 
 TEST_F(QuotaTest, AgentsOfSessionsHavePlacesOfTheirOwn) {

@@ -4,6 +4,7 @@
 // it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -18,12 +19,15 @@
 
 namespace clawdforge {
 
+class LoginGate;
+
 class Ticket {
  public:
   // Returns when the work may start. Once; the ticket stays where it is meanwhile. An error means
   // that the work must not start: Errc::unavailable "queue_full" when another app needed the place
-  // in the queue more; the agent's own failure when its breaker has shut meanwhile; Errc::gone
-  // "cancelled" after withdraw(); Errc::over_quota "budget_exhausted", before any wait.
+  // in the queue more, "login_renewing", "login_unreachable" or "agent_not_logged_in" when the
+  // agent's login is not good in time; the agent's own failure when its breaker has shut meanwhile;
+  // Errc::gone "cancelled" after withdraw(); Errc::over_quota "budget_exhausted", before any wait.
   Async<void> ready();
 
   // After ready(), for work that has waited since: another ask may have shut the agent's breaker
@@ -71,6 +75,10 @@ class Ticket {
   // An ask that was refused does not count.
   void give_rate_back();
   std::optional<Failure> breaker_refusal() const;
+  // Why the agent's login is not good, where a wait would not help; none: it may be good soon.
+  std::optional<Failure> login_refusal() const;
+  // Waits for it at most kLoginHoldMax. None: it is good.
+  Task<std::optional<Failure>> await_login();
 
   AskMetrics* metrics_ = nullptr;  // null: the work is not an ask
   Budgets* budgets_ = nullptr;     // null: the work has no budget
@@ -82,6 +90,9 @@ class Ticket {
   AppShare share_;                     // of what the app may have unanswered
   std::unique_ptr<Slot> slot_;         // null: the work needs no place
   AgentBreakers* breakers_ = nullptr;  // null: the work does not ask them
+  LoginGate* logins_ = nullptr;        // null: it needs no login that is kept
+  std::chrono::steady_clock::time_point login_seen_at_;  // when that was last found good
+  bool is_withdrawn_ = false;
   AgentBreakers::Model model_;
   // A turn minds, and tells, only that the allowance is used up. A session's agent may have
   // another login than the program of runs, and a plain 429 need not stop a conversation.

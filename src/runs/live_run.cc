@@ -4,6 +4,7 @@
 
 #include "base/refusals.h"
 #include "quota/apps.h"
+#include "runs/run_feed.h"
 
 namespace clawdforge {
 namespace {
@@ -63,6 +64,7 @@ void LiveRun::set_answer(Result<RunOutcome> outcome) {
   answer_ = std::move(outcome);
   is_answered_ = true;
   if (ticket) ticket->answered();
+  if (request.feed) request.feed->close();
   deadline_.cancel();
   answered_.notify_all();
 }

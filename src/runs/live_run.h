@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/core/agent_starter.h"
 #include "agent/core/one_shot_agent.h"
 #include "base/async/ask_gate.h"
 #include "base/async/async.h"
@@ -60,6 +61,7 @@ class LiveRun : public std::enable_shared_from_this<LiveRun> {
   std::vector<Attachment> attachments;
   RunId run_id;  // from its beginning on, as the three below
   std::chrono::steady_clock::time_point begun;
+  std::unique_ptr<SpareClaim> spare;  // null: there is none for it, or it was started
   std::unique_ptr<OneShotAgent> shot;
   bool may_have_dir = false;
   bool has_workspace = false;     // something may have been made for it

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <boost/json.hpp>
 #include <chrono>
 #include <utility>
 
+#include "agent/single/single_turn.h"
 #include "base/refusals.h"
 #include "base/text.h"
+#include "json/json_parse.h"
 #include "json/result_value.h"
+#include "json/schema/json_schema.h"
 #include "model/limits/ask_usage.h"
+#include "runs/run_feed.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -83,16 +88,34 @@ bool is_ask(const std::optional<Failure>& failure) {
   return !failure || (failure->cause != Cause::agent_missing && failure->cause != Cause::not_begun);
 }
 
+PermissionMode mode_of(const RunRequest& request) {
+  return request.permission_mode.value_or(PermissionMode::deny_all);
+}
+
 // What the agent may spend at most, where its app has such a budget.
 std::optional<double> budget_of(const LiveRun& run) {
   if (!run.ticket) return std::nullopt;
   return run.ticket->nano_usd_left().transform(usd_of);
 }
 
+// JSON text; with a schema: Errc::agent_failed "schema_not_met" where it does not meet that.
+Result<std::string> checked_value(const std::string& text, const JsonSchema* schema) {
+  std::string value = result_value(text);
+  if (schema == nullptr) return value;
+  const auto parsed = parse_json(value, kAgentJsonDepthMax);
+  const auto wrong = parsed ? schema->mismatch(*parsed)
+                            : std::optional<std::string>("the answer is too large to be checked");
+  if (!wrong) return value;
+  return fail(Errc::agent_failed, "schema_not_met",
+              fmt::format("The agent's answer does not meet the schema: {}.", *wrong));
+}
+
 }  // namespace
 
 Task<void> RunExecution::execute(std::shared_ptr<LiveRun> run) {
-  run->run_id = RunId(deps_.ids.uuid());
+  run->spare = claim_spare(*run);
+  if (run->spare) run->run_id = RunId(run->spare->id());
+  if (run->run_id.empty()) run->run_id = RunId(deps_.ids.uuid());
   run->begun = steady_clock::now();
   bool is_out_of_memory = false;
   try {
@@ -106,15 +129,47 @@ Task<void> RunExecution::execute(std::shared_ptr<LiveRun> run) {
     nothing.failure = out_of_memory().error();
     co_await settle(run, std::move(nothing));
   }
-  if (run->shot) {
-    co_await run->shot->finish();
-    run->shot.reset();
-    deps_.settler.note_gone(run->run_id);
-  }
+  if (run->shot) co_await end_agent(run);
   const Lane lane(run->app->name);
   if (run->may_have_dir) deps_.run_dirs.remove(run->run_id.str(), lane);
   run->line.leave();
   if (run->has_workspace) co_await deps_.workspaces->remove(run->run_id.str(), lane);
+}
+
+// A program that was started ahead, in a directory that becomes the run's. It cannot be told
+// afterwards where to work, which system prompt it has, and what it may spend.
+std::unique_ptr<SpareClaim> RunExecution::claim_spare(const LiveRun& run) const {
+  const RunRequest& request = run.request;
+  const AgentSpec* const spec = deps_.catalog.find(request.agent);
+  const bool is_plain = request.system.empty() && request.workspace.name.empty() &&
+                        !budget_of(run).has_value() && !request.tools && !request.max_turns &&
+                        !request.schema;
+  if (spec == nullptr || !is_plain) return nullptr;
+  if (takes_single_turn(*spec, request.feed != nullptr)) return nullptr;
+  StartOrder order;
+  order.spec = *spec;
+  order.app = run.app->name;
+  order.permission_mode = request.permission_mode.value_or(PermissionMode::deny_all);
+  OneShotRequest asked;
+  asked.model = request.model;
+  asked.effort = request.effort;
+  return deps_.starter.claim_run(std::move(order), std::move(asked));
+}
+
+// What acpx has kept of the conversation goes with it.
+Task<void> RunExecution::end_agent(std::shared_ptr<LiveRun> run) {
+  co_await run->shot->finish();
+  std::string conversation = run->shot->agent_session_id();
+  run->shot.reset();
+  deps_.settler.note_gone(run->run_id);
+  if (deps_.acpx_records == nullptr || conversation.empty()) co_return;
+  const auto removed =
+      co_await deps_.acpx_records->remove(std::move(conversation), Lane(run->app->name));
+  if (!removed && deps_.log != nullptr) {
+    deps_.log->warn("what acpx has kept of a run could not be removed",
+                    {{"run_id", std::string_view(run->run_id)},
+                     {"why", std::string_view(removed.error().detail)}});
+  }
 }
 
 Task<void> RunExecution::ask(std::shared_ptr<LiveRun> run) {
@@ -132,20 +187,27 @@ Task<void> RunExecution::ask(std::shared_ptr<LiveRun> run) {
 // anything that the ledger does not know of. The row is written while the program starts.
 Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
   RunRequest& request = run->request;
-  auto dir = co_await deps_.run_dirs.make(
-      run->run_id.str(),
-      {.attachments = std::move(run->attachments), .system_prompt = std::move(request.system)},
-      Lane(run->app->name));
+  const AgentSpec* const spec = deps_.catalog.find(request.agent);
+  if (spec == nullptr) {
+    co_return fail(Errc::unavailable, "agent_not_found", "There is no agent of this name.");
+  }
+  RunFiles files{.attachments = std::move(run->attachments),
+                 .system_prompt = {},
+                 .has_dir = run->spare != nullptr};
+  if (takes_single_turn(*spec, request.feed != nullptr)) {
+    const auto switches = spec->modes.find(mode_of(request));
+    if (switches != spec->modes.end()) files.temp_files = switches->second.files;
+  } else {
+    files.system_prompt = std::move(request.system);
+  }
+  auto dir =
+      co_await deps_.run_dirs.make(run->run_id.str(), std::move(files), Lane(run->app->name));
   run->may_have_dir = dir || was_begun(dir.error());
   if (!dir) co_return std::unexpected(dir.error());
   if (run->stopped() != RunStop::none) co_return never_started(run->stopped());
   auto visible = co_await make_workspace(run, &*dir);
   if (!visible) co_return std::unexpected(std::move(visible.error()));
   if (run->stopped() != RunStop::none) co_return never_started(run->stopped());
-  const AgentSpec* const spec = deps_.catalog.find(request.agent);
-  if (spec == nullptr) {
-    co_return fail(Errc::unavailable, "agent_not_found", "There is no agent of this name.");
-  }
   Run row{.id = run->run_id,
           .app = run->app->name,
           .agent = request.agent,
@@ -154,24 +216,47 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
           .started_at = deps_.clock.now(),
           .instance_id = deps_.instance_id};
   if (const auto& key = request.key) row.key = key->begin();
-  auto shot = deps_.starter.start_one_shot(
-      {.spec = *spec,
-       .app = run->app->name,
-       .working_dir = std::move(dir->work),
-       .temp_dir = std::move(dir->temp),
-       .own_dir = std::move(dir->own),
-       .permission_mode = request.permission_mode.value_or(PermissionMode::deny_all),
-       .visible = std::move(*visible)},
-      {.prompt = std::move(request.prompt),
-       .model = request.model,
-       .system_file = std::move(dir->system_file),
-       .system_mode = request.system_mode,
-       .effort = request.effort,
-       .budget_usd = budget_of(*run),
-       .attachments = std::move(dir->attachments)});
+  if (deps_.keeps_prompts) row.prompt = cut_to(request.prompt, kKeptRunPromptBytesMax);
+  auto shot = start(*run, *spec, std::move(*dir), std::move(*visible));
+  run->spare.reset();  // the start has taken it
   if (!shot) co_return std::unexpected(shot.error());
   run->shot = std::move(*shot);
   co_return co_await add_row(run, std::move(row));
+}
+
+Result<std::unique_ptr<OneShotAgent>> RunExecution::start(LiveRun& run, const AgentSpec& spec,
+                                                          RunDir dir,
+                                                          std::vector<VisiblePath> visible) {
+  RunRequest& request = run.request;
+  StartOrder order{.spec = spec,
+                   .app = run.app->name,
+                   .working_dir = std::move(dir.work),
+                   .temp_dir = std::move(dir.temp),
+                   .own_dir = std::move(dir.own),
+                   .permission_mode = mode_of(request),
+                   .home_dir = std::move(dir.home),
+                   .visible = std::move(visible)};
+  OneShotRequest asked{.prompt = std::move(request.prompt),
+                       .model = request.model,
+                       .system = std::move(request.system),
+                       .system_file = std::move(dir.system_file),
+                       .system_mode = request.system_mode,
+                       .effort = request.effort,
+                       .budget_usd = budget_of(run),
+                       .tools = request.tools,
+                       .max_turns = request.max_turns,
+                       .schema = request.schema ? request.schema->text() : std::string(),
+                       .attachments = std::move(dir.attachments),
+                       .listener = request.feed};
+  if (!takes_single_turn(spec, request.feed != nullptr)) {
+    return deps_.starter.start_one_shot(std::move(order), std::move(asked));
+  }
+  return start_single_turn({.executor = deps_.executor,
+                            .starter = deps_.starter,
+                            .memory = deps_.memory,
+                            .name = run.run_id.str(),
+                            .conversation_id = deps_.ids.uuid()},
+                           std::move(order), std::move(asked));
 }
 
 // The run works in what it is given of its workspace, and finds its attachments there, or beside
@@ -184,6 +269,7 @@ Async<std::vector<VisiblePath>> RunExecution::make_workspace(std::shared_ptr<Liv
   run->has_workspace = true;
   WorkspaceUser user{.id = run->run_id.str(),
                      .app = run->app->name,
+                     .agent = run->request.agent,
                      .own_dir = dir->own,
                      .work = dir->own + "/tree",
                      .temp = dir->temp,
@@ -193,8 +279,8 @@ Async<std::vector<VisiblePath>> RunExecution::make_workspace(std::shared_ptr<Liv
   const SessionWorkspace& workspace = made->workspace;
   std::vector<VisiblePath> visible;
   if (workspace.is_shared()) {
-    visible.push_back(
-        {.path = workspace.path, .is_writable = workspace.mode == WorkspaceMode::direct});
+    const bool is_direct = workspace.mode == WorkspaceMode::direct;
+    visible.push_back({.path = workspace.path, .is_writable = is_direct, .is_held = !is_direct});
     for (std::string& name : dir->attachments) name = dir->work + "/" + name;
     dir->work = workspace.path;
   } else {
@@ -230,12 +316,20 @@ Async<void> RunExecution::add_row(std::shared_ptr<LiveRun> run, Run row) {
 }
 
 // A large result is read by the compute worker, unless too many wait for it.
-Task<std::string> RunExecution::value_of(AppName app, std::string text) {
-  if (deps_.compute == nullptr || text.size() < kComputeBytesMin) co_return result_value(text);
-  const auto answer = std::make_shared<const std::string>(std::move(text));
-  auto value = co_await deps_.compute->call(
-      Lane(std::move(app)), [answer]() -> Result<std::string> { return result_value(*answer); });
-  co_return value ? std::move(*value) : result_value(*answer);
+Task<Result<std::string>> RunExecution::value_of(AppName app, OneShotAnswer* answer,
+                                                 std::shared_ptr<const JsonSchema> schema) {
+  const auto said = std::make_shared<const std::string>(
+      answer->structured.empty() ? answer->text : std::move(answer->structured));
+  if (deps_.compute == nullptr || said->size() < kComputeBytesMin) {
+    co_return checked_value(*said, schema.get());
+  }
+  const auto value = std::make_shared<Result<std::string>>(std::string());
+  const auto done =
+      co_await deps_.compute->call(Lane(std::move(app)), [said, schema, value]() -> Result<void> {
+        *value = checked_value(*said, schema.get());
+        return {};
+      });
+  co_return done ? std::move(*value) : checked_value(*said, schema.get());
 }
 
 Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answer) {
@@ -243,6 +337,11 @@ Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answ
     answer.failure = stopped_failure(run->stopped(), run->request);  // says nothing of the agent
   } else if (std::optional<Ticket>& ticket = run->ticket) {
     ticket->settle(answer.failure);
+  }
+  Result<std::string> value = std::string();
+  if (!answer.failure) {
+    value = co_await value_of(run->app->name, &answer, run->request.schema);
+    if (!value) answer.failure = std::move(value.error());
   }
   RunOutcome outcome{
       .run_id = run->run_id,
@@ -252,15 +351,19 @@ Task<void> RunExecution::settle(std::shared_ptr<LiveRun> run, OneShotAnswer answ
       .usage = answer.usage,
       .cost_usd = answer.cost_usd,
       .denials = std::move(answer.denials),
+      .model = run->request.model,
       .error_tail = std::move(answer.error_tail),
       .duration = std::chrono::floor<std::chrono::milliseconds>(steady_clock::now() - run->begun)};
   RunEnd end = end_of(*run, outcome.failure, run->stopped(), deps_.clock.now());
   if (outcome.failure) {
     outcome.stop_reason = end.stop_reason;
+    if (outcome.failure->code == "schema_not_met") {
+      outcome.failed_text = cut_to(answer.text, kFailedTextBytesMax);
+    }
   } else {
     end.stop_reason = outcome.stop_reason;
     end.result_bytes = static_cast<std::int64_t>(answer.text.size());
-    outcome.result = co_await value_of(run->app->name, std::move(answer.text));
+    outcome.result = std::move(*value);
   }
   end.duration_ms = outcome.duration.count();
   end.exit_code = answer.exit_code;

@@ -13,17 +13,24 @@
 #include "base/async/compute_worker.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/limits/byte_budget.h"
+#include "base/telemetry/log.h"
 #include "ledger/rows/run_rows.h"
 #include "runs/live_run.h"
 #include "runs/run_settler.h"
+#include "storage/work/acpx_records.h"
 #include "storage/work/run_dirs.h"
 #include "workspaces/workspaces.h"
 
 namespace clawdforge {
 
+// Of what an agent wrote in place of an answer that meets the schema, as the caller is told it.
+inline constexpr std::size_t kFailedTextBytesMax = 64 * 1024;
+
 class RunExecution {
  public:
   struct Dependencies {
+    IoExecutor executor;
     RunRows& rows;
     const AgentCatalog& catalog;
     AgentStarter& starter;
@@ -34,6 +41,10 @@ class RunExecution {
     InstanceId instance_id;
     ComputeWorker* compute = nullptr;  // as in Runs
     Workspaces* workspaces = nullptr;  // likewise
+    ByteBudget* memory = nullptr;
+    AcpxRecords* acpx_records = nullptr;
+    Log* log = nullptr;
+    bool keeps_prompts = false;  // as in Runs
   };
 
   explicit RunExecution(Dependencies deps) : deps_(std::move(deps)) {}
@@ -44,11 +55,16 @@ class RunExecution {
 
  private:
   Task<void> ask(std::shared_ptr<LiveRun> run);
+  std::unique_ptr<SpareClaim> claim_spare(const LiveRun& run) const;
   Async<void> begin(std::shared_ptr<LiveRun> run);
+  Result<std::unique_ptr<OneShotAgent>> start(LiveRun& run, const AgentSpec& spec, RunDir dir,
+                                              std::vector<VisiblePath> visible);
+  Task<void> end_agent(std::shared_ptr<LiveRun> run);
   Async<std::vector<VisiblePath>> make_workspace(std::shared_ptr<LiveRun> run, RunDir* dir);
   Async<void> add_row(std::shared_ptr<LiveRun> run, Run row);
   Task<void> settle(std::shared_ptr<LiveRun> run, OneShotAnswer answer);
-  Task<std::string> value_of(AppName app, std::string text);
+  Task<Result<std::string>> value_of(AppName app, OneShotAnswer* answer,
+                                     std::shared_ptr<const JsonSchema> schema);
 
   Dependencies deps_;
 };

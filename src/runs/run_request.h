@@ -17,6 +17,8 @@
 
 namespace clawdforge {
 
+class JsonSchema;
+class RunFeed;
 struct RunOutcome;
 
 struct RunRequest {
@@ -26,6 +28,9 @@ struct RunRequest {
   std::string system;
   SystemMode system_mode = SystemMode::append;
   std::string effort;
+  std::optional<ToolChoice> tools{};              // none: those that the agent has by itself
+  std::optional<int> max_turns{};                 // how often the agent may ask its model
+  std::shared_ptr<const JsonSchema> schema{};     // that the result must meet; null: none
   std::optional<PermissionMode> permission_mode;  // none: the default, until execute() has set it
   std::vector<std::string> files;                 // tokens
   std::chrono::seconds timeout{};
@@ -34,6 +39,7 @@ struct RunRequest {
   bool waits_for_workspace = true;  // while others work in the owner's directory
   bool waits = false;               // rather than be refused by a limit that ends in time
   std::chrono::steady_clock::time_point received;  // what the timeout counts from
+  std::shared_ptr<RunFeed> feed{};                 // null: only the answer is of interest
   std::shared_ptr<KeyHold> key{};                  // null: it was asked without one
   // With a key: what its caller is told, to be kept.
   std::function<KeptAnswer(const RunOutcome&)> answer_of{};
@@ -47,8 +53,10 @@ struct RunOutcome {
   std::optional<Usage> usage;
   std::optional<double> cost_usd;
   std::vector<Denial> denials;
+  std::string model{};  // that was asked for, or is the agent's default; empty: not known
   std::string error_tail;
-  LimitNotice limits{};  // of the app
+  std::string failed_text{};  // of an answer that does not meet its schema: what the agent wrote
+  LimitNotice limits{};       // of the app
   std::chrono::milliseconds duration{};
 };
 

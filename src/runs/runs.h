@@ -22,14 +22,18 @@
 #include "model/app.h"
 #include "quota/budgets/parking.h"
 #include "runs/run_request.h"
+#include "runs/streamed_run.h"
 
 namespace clawdforge {
 
 struct Attachment;
+class AcpxRecords;
 class AgentCatalog;
 class AgentStarter;
 class Apps;
+class ByteBudget;
 class LiveRun;
+class Log;
 class Policies;
 class Quota;
 class RunDirs;
@@ -58,6 +62,10 @@ class Runs {
     ComputeWorker* compute = nullptr;  // reads large results; null: they are read where they come
     PermissionMode permission_mode = PermissionMode::approve_reads;  // if no table says another
     Workspaces* workspaces = nullptr;                                // null: there are none
+    ByteBudget* memory = nullptr;         // counts large answers; null: without a limit
+    AcpxRecords* acpx_records = nullptr;  // null: acpx drives no agent here
+    Log* log = nullptr;
+    bool keeps_prompts = false;  // in the ledger
   };
 
   explicit Runs(Dependencies deps);
@@ -68,7 +76,7 @@ class Runs {
   // An outcome once an agent was asked, or refused by its breaker; it is settled in the
   // ledger by then. An error if no agent was asked: Errc::forbidden "agent_not_allowed",
   // "model_not_allowed" or "permission_mode_not_allowed", Errc::invalid
-  // "permission_mode_not_supported", Errc::not_found "file_not_found",
+  // "unknown_agent" or "permission_mode_not_supported", Errc::not_found "file_not_found",
   // Errc::over_quota "too_many_runs", Errc::unavailable "queue_full", "queue_timeout",
   // "interrupted" or "ledger_unavailable"; Errc::unauthorized "token_revoked". `hang_up` cancels
   // the run. With a `gate` the time of the run counts from when that has let it through.
@@ -77,6 +85,11 @@ class Runs {
   // The same, but a limit that ends within the run's time lets it wait instead of refusing it.
   Async<RunOutcome> execute_in_time(std::shared_ptr<const App> app, RunRequest request,
                                     HangUp* hang_up);
+
+  // A run whose agent is listened to. Errors as those of execute() that come before it waits, and
+  // what a breaker refuses; `hang_up` counts until this returns.
+  Async<std::unique_ptr<StreamedRun>> stream(std::shared_ptr<const App> app, RunRequest request,
+                                             HangUp* hang_up);
 
   // What execute() would refuse whatever is under way: by the app's policy, or for want of a file.
   Async<void> check(std::shared_ptr<const App> app, RunRequest request);
@@ -96,9 +109,12 @@ class Runs {
   Task<void> stop();
 
  private:
-  Result<PermissionMode> mode_of(const App& app, const RunRequest& request) const;
+  Result<PermissionMode> mode_of(const App& app, const AgentSpec& spec,
+                                 const RunRequest& request) const;
   Result<SessionWorkspace> choose_workspace(const App& app, const RunRequest& request) const;
   Async<std::vector<Attachment>> prepare(std::shared_ptr<const App> app, RunRequest* request);
+  Async<std::shared_ptr<LiveRun>> start(std::shared_ptr<const App> app, RunRequest request,
+                                        std::shared_ptr<AskGate> gate);
   Task<void> work(std::shared_ptr<LiveRun> run);
   Async<void> begin(std::shared_ptr<LiveRun> run);
 
@@ -107,10 +123,12 @@ class Runs {
   const AgentCatalog& catalog_;
   const PermissionMode permission_mode_;
   Workspaces* const workspaces_;
+  const AgentStarter& starter_;
   Quota& quota_;
   const Apps& apps_;
   const Policies& policies_;
   Uploads& uploads_;
+  IdSource& ids_;
   const std::unique_ptr<RunSettler> settler_;
   const std::unique_ptr<RunExecution> execution_;
   std::list<LiveRun*> live_;

@@ -53,6 +53,7 @@ class EchoStarter final : public AgentStarter {
 AgentSpec echo_spec() {
   AgentSpec spec;
   spec.name = "echo";
+  spec.one_shot_protocol = OneShotProtocol::claude_print;
   spec.one_shot_modes[PermissionMode::approve_reads] = {};
   return spec;
 }

@@ -227,6 +227,14 @@ TEST_F(AgentSeatTest, TellsTheTurnWhenTheAgentDies) {
   EXPECT_EQ(starter_.started.size(), 2U);
 }
 
+TEST_F(AgentSeatTest, StartsAnotherAgentWhenItsOwnHasDiedAndThatIsNotToldYet) {
+  const SessionId id = create();
+  EXPECT_EQ(ask(id, "hello"), "end_turn echo: hello");
+  agent().has_left = true;
+  EXPECT_EQ(ask(id, "again"), "end_turn echo: again");
+  EXPECT_EQ(starter_.started.size(), 2U);
+}
+
 TEST_F(AgentSeatTest, StartsAnAgentAgainThatHasLostItsConversation) {
   starter_.script.turn = [](const std::string&) {
     return std::vector<Step>{say("what?"), {Step::Kind::lose_conversation}};

@@ -6,10 +6,22 @@
 namespace clawdforge {
 using std::chrono::steady_clock;
 
+namespace {
+
+Counter& sleeps(Metrics& metrics, const char* reason) {
+  return metrics.counter("clawdforge_session_sleeps_total", "Idle sessions put to sleep.",
+                         {{"reason", reason}});
+}
+
+}  // namespace
+
 LiveSessions::LiveSessions(const SessionDependencies& deps, const SessionOptions& options,
                            Feeds& feeds, ByteTally& journal_space)
     : quota_(deps.quota),
       feeds_(feeds),
+      slept_for_others_(sleeps(deps.metrics, "place")),
+      slept_unused_(sleeps(deps.metrics, "idle")),
+      slept_for_memory_(sleeps(deps.metrics, "memory")),
       tasks_(deps.executor),
       shared_{
           .services = deps,
@@ -75,24 +87,66 @@ Task<void> LiveSessions::stop() {
   co_await tasks_.join();
 }
 
-// Puts the idle agent to sleep that can be missed best: one that loads its conversation again,
-// and among those the one that has been idle for longest. A slot that comes back soon is enough
-// for one that waits.
-void LiveSessions::make_space() {
-  const auto leaving = std::ranges::count_if(
-      sessions_, [](const auto& entry) { return entry.second->seat().is_leaving(); });
-  if (static_cast<std::size_t>(leaving) >= quota_.agents_waiting()) return;
+// The idle agent that can be missed best: one that loads its conversation again, and among those
+// the one that has been idle for longest. Null: there is none.
+LiveSessions::Entry LiveSessions::idlest(bool must_reload) const {
   Entry best;
   std::pair<bool, steady_clock::time_point> best_rank;
   for (const auto& [id, live] : sessions_) {
     const auto idle = live->idle_since();
-    if (!idle) continue;
+    if (!idle || (must_reload && !live->can_reload_conversation())) continue;
     const std::pair rank(!live->can_reload_conversation(), *idle);
     if (best && best_rank <= rank) continue;
     best = live;
     best_rank = rank;
   }
-  if (best) best->sleep();
+  return best;
+}
+
+// A slot that comes back soon is enough for one that waits. Where it is memory that is wanting,
+// there is an order of what goes first.
+void LiveSessions::make_space() {
+  if (quota_.are_starts_held()) {
+    if (shared_.services.relieve_memory) shared_.services.relieve_memory();
+    return;
+  }
+  const auto leaving = std::ranges::count_if(
+      sessions_, [](const auto& entry) { return entry.second->seat().is_leaving(); });
+  if (static_cast<std::size_t>(leaving) >= quota_.agents_waiting()) return;
+  const Entry best = idlest(false);
+  if (!best) return;
+  slept_for_others_.increment();
+  best->sleep();
+}
+
+std::uint64_t LiveSessions::sleep_for_memory(std::uint64_t bytes) {
+  std::uint64_t freed = 0;
+  while (freed < bytes && !is_stopping_) {
+    const Entry best = idlest(true);
+    if (!best) break;
+    freed += memory_of(best->id());
+    slept_for_memory_.increment();
+    best->sleep();
+  }
+  return freed;
+}
+
+std::uint64_t LiveSessions::memory_of(const SessionId& id) const {
+  const SessionDependencies& deps = shared_.services;
+  return deps.memory_of ? deps.memory_of(deps.dirs.of(id.str()).own) : 0;
+}
+
+// A conversation that cannot be loaded again would be lost: its agent stays.
+void LiveSessions::sleep_idle() {
+  const auto sleep_after = shared_.options.sleep_after;
+  if (sleep_after == std::chrono::seconds::zero() || is_stopping_) return;
+  const auto last = steady_clock::now() - sleep_after;
+  for (const auto& [id, live] : sessions_) {
+    const auto idle = live->idle_since();
+    if (!idle || *idle > last || !live->can_reload_conversation()) continue;
+    slept_unused_.increment();
+    live->sleep();
+  }
 }
 
 std::size_t LiveSessions::live_count() const {

@@ -62,6 +62,7 @@ struct AgentControl {
   bool is_opening = false;
   bool is_cancelled = false;
   bool is_stopped = false;  // told to end, or dead
+  bool has_left = false;    // dead, although next() has not said so
   bool is_gone = false;     // nothing of its tree is left
   bool is_for_good = false;
   Signal changed;
@@ -71,6 +72,7 @@ class ScriptedAgent final : public SessionAgent {
  public:
   explicit ScriptedAgent(std::shared_ptr<AgentControl> control) : control_(std::move(control)) {}
 
+  bool is_ending() const override { return control_->has_left; }
   ProcessMark mark() const override { return {.pid = 4711, .start_time = 1, .boot_id = "boot"}; }
 
   Task<Opening> open(Conversation conversation) override {

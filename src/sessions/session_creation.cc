@@ -1,7 +1,4 @@
 // How Sessions makes a session: its row first, then its agent; without an agent no session.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <utility>
 
 #include "base/async/hang_up_subscription.h"
@@ -36,6 +33,21 @@ std::unexpected<Failure> no_workspaces() {
   return fail(Errc::forbidden, "workspace_not_allowed", "This gateway has no workspaces.");
 }
 
+// An agent that was started ahead, in a directory that becomes the session's. It cannot be told
+// afterwards where to work and which system prompt it has.
+std::unique_ptr<SpareClaim> claim_spare(const SessionDependencies& deps, const Session& session,
+                                        bool is_fork) {
+  const AgentSpec* const spec = deps.catalog.find(session.agent);
+  const bool is_plain = session.workspace.name.empty() && session.system.empty() &&
+                        session.mcp_servers.empty() && !is_fork;
+  if (spec == nullptr || !is_plain) return nullptr;
+  StartOrder order;
+  order.spec = *spec;
+  order.app = session.app;
+  order.permission_mode = session.permission_mode;
+  return deps.starter.claim_session(std::move(order));
+}
+
 // What its row takes of the app's space.
 std::int64_t row_bytes(const Session& session) {
   return kSessionOverheadBytes +
@@ -51,14 +63,10 @@ Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
     return std::unexpected(allowed.error());
   }
   const AgentSpec* const spec = deps_.catalog.find(request.agent);
-  if (spec == nullptr) {
-    auto names = deps_.catalog.names();
-    std::erase_if(names, [&](const std::string& name) { return !allows_agent(policy, name); });
-    auto error =
-        fail(Errc::invalid, "unknown_agent",
-             fmt::format("There is no such agent; there are: {}.", fmt::join(names, ", ")));
-    error.error().fields = {{"agent", fmt::format("must be one of {}", fmt::join(names, ", "))}};
-    return error;
+  if (spec == nullptr) return unknown_agent(deps_.catalog, policy);
+  // acpx refuses a model that its agent does not tell of, so it gets only what the app asks for.
+  if (request.model.empty() && spec->protocol != AgentProtocol::acpx) {
+    request.model = spec->default_model;
   }
   if (auto allowed = check_model(policy, request.model); !allowed) {
     return std::unexpected(allowed.error());
@@ -75,8 +83,10 @@ Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
   if (!mode) return std::unexpected(mode.error());
   SessionWorkspace workspace;
   if (!request.workspace.empty()) {
-    auto chosen = deps_.workspaces == nullptr ? Result<SessionWorkspace>(no_workspaces())
-                                              : deps_.workspaces->choose(policy, request.workspace);
+    const bool is_held = deps_.starter.holds_read_only(app.name, request.agent);
+    auto chosen = deps_.workspaces == nullptr
+                      ? Result<SessionWorkspace>(no_workspaces())
+                      : deps_.workspaces->choose(policy, request.workspace, is_held);
     if (!chosen) return std::unexpected(std::move(chosen.error()));
     workspace = std::move(*chosen);
   }
@@ -108,15 +118,19 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
     if (!found) co_return std::unexpected(std::move(found.error()));
     source = std::move(*found);
   }
-  const auto session = new_session(*app, std::move(request));
+  auto session = new_session(*app, std::move(request));
   if (!session) co_return session;
   if (auto space = check_space(*app); !space) co_return std::unexpected(std::move(space.error()));
   const auto ticket =
       deps_.quota.admit(*app, {WorkKind::session_start, session->agent, session->model});
   if (!ticket) co_return std::unexpected(ticket.error());
+  const auto spare = claim_spare(deps_, *session, source != nullptr);
+  if (spare) session->id = SessionId(spare->id());
   const auto added = co_await deps_.rows.add(*session, deps_.quota.session_limits(*app));
   if (!added) {
-    if (may_be_kept(added.error())) closer_.drop_later(session->id);
+    const bool is_kept = may_be_kept(added.error());
+    if (is_kept) closer_.drop_later(session->id);
+    if (spare && !is_kept) spare->give_back();
     co_return std::unexpected(added.error());
   }
   journal_space_.add_kept(app->name, row_bytes(*session));

@@ -1,6 +1,7 @@
 #include "sessions/sessions.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/async/hang_up_subscription.h"
@@ -95,6 +96,14 @@ void Sessions::end_event_streams() { feeds_.shut_down(); }
 Task<void> Sessions::stop() {
   parts_->parking.stop();
   return live_.stop();
+}
+
+std::uint64_t Sessions::memory_of(const SessionId& id) const { return live_.memory_of(id); }
+
+void Sessions::sleep_idle() { live_.sleep_idle(); }
+
+std::uint64_t Sessions::sleep_for_memory(std::uint64_t bytes) {
+  return live_.sleep_for_memory(bytes);
 }
 
 std::size_t Sessions::live_count() const { return live_.live_count(); }
@@ -247,12 +256,11 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, SessionI
   const auto accepted = co_await accept(std::move(app), id, std::move(request), nullptr);
   if (!accepted) co_return std::unexpected(accepted.error());
   (*accepted)->stop_collecting();
-  // Nothing has been told of this turn yet: it has only just been accepted.
   const auto live = live_.find(id);
   TurnStream stream{.turn_index = (*accepted)->index,
                     .reader = std::make_unique<EventReader>(
                         deps_.journal_rows, feeds_.of(live->session()), std::move(id),
-                        live->journal().last_event_id(), options_.reader_bytes_max, false,
+                        (*accepted)->first_event_id - 1, options_.reader_bytes_max, false,
                         Lane(live->session().app))};
   // A caller who is told that it was accepted may come back for its end, also after a restart.
   const auto committed = co_await live->committed();
@@ -266,7 +274,7 @@ Async<TurnStream> Sessions::stream_turn(std::shared_ptr<const App> app, SessionI
 }
 
 Async<std::unique_ptr<EventReader>> Sessions::read_events(AppName app, SessionId id,
-                                                          std::int64_t after) {
+                                                          std::int64_t after, bool with_open_turn) {
   const auto session = co_await own(std::move(app), id);
   if (!session) co_return std::unexpected(session.error());
   auto feed = feeds_.of(*session);
@@ -276,9 +284,22 @@ Async<std::unique_ptr<EventReader>> Sessions::read_events(AppName app, SessionId
     error.error().fields = {{"after", "is beyond the newest event"}};
     co_return error;
   }
+  if (with_open_turn && after > 0) {
+    const auto first = co_await deps_.journal_rows.open_turn_at(id, after, Lane(session->app));
+    if (!first) co_return std::unexpected(first.error());
+    if (const auto& number = *first) {
+      after = std::min(after, std::max<std::int64_t>(*number - 1, 0));
+    }
+  }
   if (session->closed_at && !live_.find(id)) feed->end(FeedEnd::closed);
   co_return std::make_unique<EventReader>(deps_.journal_rows, std::move(feed), std::move(id), after,
                                           options_.reader_bytes_max, true, Lane(session->app));
+}
+
+Async<TurnPage> Sessions::turns(AppName app, SessionId id, std::int64_t after, std::int64_t limit) {
+  const auto session = co_await own(std::move(app), id);
+  if (!session) co_return std::unexpected(session.error());
+  co_return co_await deps_.journal_rows.turns(std::move(id), after, limit, Lane(session->app));
 }
 
 Async<bool> Sessions::cancel(AppName app, SessionId id) {
@@ -300,6 +321,22 @@ Async<std::vector<OpenQuestion>> Sessions::questions(AppName app, SessionId id) 
   co_return live->questions().open();
 }
 
+std::vector<AskedQuestion> Sessions::open_questions(const std::optional<AppName>& app) const {
+  std::vector<AskedQuestion> asked;
+  live_.each([&](const LiveSession& live) {
+    const Session& session = live.session();
+    if (live.questions().open_count() == 0 || (app && session.app != *app)) return;
+    for (OpenQuestion& question : live.questions().open()) {
+      asked.push_back({session.id, session.app, session.agent, session.meta, std::move(question)});
+    }
+  });
+  std::ranges::sort(asked, [](const AskedQuestion& a, const AskedQuestion& b) {
+    return std::tie(a.question.expires_at, a.question.id) <
+           std::tie(b.question.expires_at, b.question.id);
+  });
+  return asked;
+}
+
 Async<void> Sessions::answer(AppName app, SessionId id, std::string question_id,
                              PermissionChoice choice) {
   const auto session = co_await own(std::move(app), id);
@@ -319,9 +356,18 @@ SessionView Sessions::view_of(Session session) const {
   if (is_open && live) {
     session.turn_count = std::max(session.turn_count, live->session().turn_count);
   }
-  return {.session = std::move(session),
-          .is_live = is_open && live && live->is_live(),
-          .is_busy = is_open && live && live->is_busy()};
+  SessionView view{.session = std::move(session)};
+  if (view.session.closed_at) view.delete_at = *view.session.closed_at + options_.hard_ttl;
+  if (!is_open || !live) return view;
+  if (view.session.title.empty()) view.session.title = live->session().title;
+  view.is_live = live->is_live();
+  view.is_busy = live->is_busy();
+  view.turns_waiting = static_cast<std::int64_t>(live->turns().waiting());
+  view.questions_open = static_cast<std::int64_t>(live->questions().open().size());
+  if (const auto& turn = live->turns().running()) view.turn_started_at = turn->accepted_at;
+  view.context = live->context();
+  if (view.is_live) view.agent_version = live->seat().opened().version;
+  return view;
 }
 
 Async<SessionView> Sessions::find(AppName app, SessionId id) {

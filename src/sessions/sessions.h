@@ -25,6 +25,15 @@ class ByteTally;
 class Feeds;
 class LiveSession;
 class LiveSessions;
+
+// An open question, and whose it is.
+struct AskedQuestion {
+  SessionId session_id;
+  AppName app;
+  std::string agent;
+  std::string meta;  // of the session
+  OpenQuestion question;
+};
 class LiveTurn;
 class SessionCloser;
 class WorkFileReader;
@@ -73,6 +82,8 @@ class Sessions {
   Async<SessionView> find(AppName app, SessionId id);
   // A row of a list, with what memory knows of it.
   SessionView view_of(Session session) const;
+  // As LiveSessions::memory_of().
+  std::uint64_t memory_of(const SessionId& id) const;
 
   // Ends the turns, the agent and the session. True: it was open. Returns when the agent's
   // tree is gone.
@@ -82,14 +93,21 @@ class Sessions {
   Async<bool> cancel(AppName app, SessionId id);
 
   // What has been told after event `after`. Errc::invalid "validation_failed" when that is
-  // beyond the newest.
-  Async<std::unique_ptr<EventReader>> read_events(AppName app, SessionId id, std::int64_t after);
+  // beyond the newest. `with_open_turn`: from the beginning of the oldest turn on that was under
+  // way then, if there was one.
+  Async<std::unique_ptr<EventReader>> read_events(AppName app, SessionId id, std::int64_t after,
+                                                  bool with_open_turn = false);
+  // As JournalRows::turns().
+  Async<TurnPage> turns(AppName app, SessionId id, std::int64_t after, std::int64_t limit);
   // Each reader looks again whether its caller may still read.
   void recheck_readers();
   // Those who read on for what may come are told that nothing does, from now on at once.
   void end_event_streams();
 
   Async<std::vector<OpenQuestion>> questions(AppName app, SessionId id);
+  // Of all sessions of the app, or of all apps; the one that expires first comes first. Memory
+  // alone is asked.
+  std::vector<AskedQuestion> open_questions(const std::optional<AppName>& app) const;
   // As Questions::answer().
   Async<void> answer(AppName app, SessionId id, std::string question_id, PermissionChoice choice);
 
@@ -112,6 +130,10 @@ class Sessions {
   LiveSessions& live() { return live_; }
   // Interrupts all turns and waits until no agent is left.
   Task<void> stop();
+
+  // As LiveSessions::sleep_idle().
+  void sleep_idle();
+  std::uint64_t sleep_for_memory(std::uint64_t bytes);
 
   // Counts in the ledger what each app's sessions keep; at start and now and then.
   Async<void> count_stored();

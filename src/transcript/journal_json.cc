@@ -1,6 +1,11 @@
 #include "transcript/journal_json.h"
 
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "base/text.h"
 #include "json/json_members.h"
+#include "json/json_parse.h"
 
 namespace clawdforge {
 namespace {
@@ -23,6 +28,36 @@ void append_success(std::string& out, const TurnOutcome& outcome) {
 }
 
 }  // namespace
+
+std::string opening_json(const TurnOpening& opening) {
+  std::string out = "{";
+  append_member(out, "turn_index", opening.turn_index);
+  append_member(out, "at", opening.at);
+  if (!opening.prompt) return out + '}';
+  const std::string_view kept = cut_to(*opening.prompt, kKeptTurnPromptBytesMax);
+  append_member(out, "prompt", kept);
+  if (kept.size() < opening.prompt->size()) append_member(out, "prompt_truncated", true);
+  append_name(out, "files");
+  out += '[';
+  for (const std::string& name : opening.files) {
+    if (out.back() != '[') out += ',';
+    append_json_string(out, name);
+  }
+  return out + "]}";
+}
+
+std::string title_of(std::string_view prompt) {
+  constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  const std::size_t begin = prompt.find_first_not_of(kBlanks);
+  if (begin == prompt.npos) return {};
+  prompt = prompt.substr(begin);
+  prompt = first_characters(prompt.substr(0, prompt.find_first_of("\r\n")), kTitleCharactersMax);
+  std::string title(prompt.substr(0, prompt.find_last_not_of(kBlanks) + 1));
+  // It is shown in lists, on terminals too.
+  std::ranges::replace_if(
+      title, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
+  return title;
+}
 
 std::string closing_json(const SessionId& session_id, const TurnOutcome& outcome) {
   std::string out;
@@ -80,6 +115,18 @@ std::string resolution_json(std::string_view id, std::string_view decision,
   append_member(out, "by", by);
   out += '}';
   return out;
+}
+
+std::string tool_in(std::string_view message) {
+  const auto parsed = parse_json(message, kJournalJsonDepthMax);
+  const boost::json::object* asked = parsed ? parsed->if_object() : nullptr;
+  const boost::json::value* const params =
+      asked == nullptr ? nullptr : asked->if_contains("params");
+  if (params != nullptr && params->is_object()) asked = params->if_object();
+  const boost::json::value* const tool =
+      asked == nullptr ? nullptr : asked->if_contains("toolCall");
+  if (tool == nullptr || !tool->is_object()) return {};
+  return boost::json::serialize(*tool);
 }
 
 }  // namespace clawdforge

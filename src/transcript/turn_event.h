@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/run.h"
+#include "model/session.h"
 #include "transcript/permission_request.h"
 
 namespace clawdforge {
@@ -38,6 +39,7 @@ struct ToolReport {
   const boost::json::object* input = nullptr;
   const boost::json::value* output = nullptr;   // never a JSON null
   const boost::json::array* content = nullptr;  // what is shown of the output: see shown_text()
+  std::optional<std::string_view> printed;      // more of what a command prints
 };
 
 struct PlanStep {
@@ -64,13 +66,19 @@ struct QuestionAnswer {
 };
 
 struct UsageReport {
-  std::optional<double> cost_usd;  // of the conversation so far
+  std::optional<double> cost_usd;     // of the conversation so far
+  std::optional<ContextUse> context;  // of what the agent can keep in mind
 };
 
 // The agent's own word that it has finished. What became of the turn is in TurnClosed.
 struct AgentStop {
   std::string_view stop_reason;  // empty: none
   std::optional<Usage> usage;
+};
+
+// What the turn was asked, by the gateway: the first event of every turn.
+struct TurnOpened {
+  std::optional<std::string_view> prompt;  // none: it was not kept
 };
 
 // How the turn ended, by the gateway: the last event of every turn.
@@ -84,6 +92,6 @@ struct TurnClosed {
 };
 
 using TurnEvent = std::variant<UnknownMessage, TextPiece, ThoughtPiece, ToolReport, Plan, Question,
-                               QuestionAnswer, UsageReport, AgentStop, TurnClosed>;
+                               QuestionAnswer, UsageReport, AgentStop, TurnOpened, TurnClosed>;
 
 }  // namespace clawdforge

@@ -35,6 +35,15 @@ std::string_view piece_in(const json::object& update) {
   return content == nullptr ? std::string_view() : word_in(*content, "text");
 }
 
+// The adapter for Codex tells what its commands print only here, piece by piece.
+std::optional<std::string_view> printed_in(const json::object& update) {
+  const json::object* const meta = object_in(update, "_meta");
+  if (meta == nullptr) return std::nullopt;
+  const json::object* piece = object_in(*meta, "terminal_output_delta");
+  if (piece == nullptr) piece = object_in(*meta, "terminal_output");
+  return piece == nullptr ? std::nullopt : text_in(*piece, "data");
+}
+
 ToolReport tool_report_of(const json::object& update, bool is_call) {
   ToolReport report{.is_call = is_call,
                     .call_id = text_in(update, "toolCallId"),
@@ -44,7 +53,8 @@ ToolReport tool_report_of(const json::object& update, bool is_call) {
                     .status = word_in(update, "status"),
                     .input = object_in(update, "rawInput"),
                     .output = update.if_contains("rawOutput"),
-                    .content = array_in(update, "content")};
+                    .content = array_in(update, "content"),
+                    .printed = printed_in(update)};
   if (report.output != nullptr && report.output->is_null()) report.output = nullptr;
   return report;
 }
@@ -69,6 +79,8 @@ UsageReport usage_report_of(const json::object& update) {
   if (cost != nullptr && text_in(*cost, "currency").value_or("USD") == "USD") {
     report.cost_usd = number_in(*cost, "amount");
   }
+  const std::int64_t size = count_in(update, "size");
+  if (size > 0) report.context = ContextUse{.used = count_in(update, "used"), .size = size};
   return report;
 }
 
@@ -215,6 +227,7 @@ TurnEvent TurnEventReader::read_line(const EventView& line) {
                           .decision = word_in(*object, "decision"),
                           .by = word_in(*object, "by")};
   }
+  if (line.kind == EventKind::turn) return TurnOpened{.prompt = text_in(*object, "prompt")};
   return closed_of(*object);
 }
 

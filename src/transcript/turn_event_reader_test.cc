@@ -30,7 +30,7 @@ class TurnEvents : public ::testing::Test {
   template <class Kind>
   const Kind& line(EventKind kind, const std::string& json) {
     line_.clear();
-    append_event_line(line_, {.id = 7, .turn_index = 2, .kind = kind, .json = json});
+    append_event_line(line_, Event{.id = 7, .turn_index = 2, .kind = kind, .json = json});
     line_.pop_back();
     return as<Kind>(reader_.read_line(event_in(line_).value()));
   }

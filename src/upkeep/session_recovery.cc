@@ -26,7 +26,9 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, bool is_asked, TimePoin
   const Event event{.id = turn.last_event_id + 1,
                     .turn_index = turn.index,
                     .kind = EventKind::failed,
-                    .json = closing_json(turn.session_id, outcome)};
+                    .json = closing_json(turn.session_id, outcome),
+                    .at = now,
+                    .offset_ms = outcome.duration.count()};
   JournalBlock block{.first_event_id = event.id,
                      .last_event_id = event.id,
                      .turn_index = turn.index,
@@ -47,7 +49,9 @@ SessionWrite interruption_of(const UnfinishedTurn& turn, bool is_asked, TimePoin
                         .error = outcome.failure->message,
                         .agent_ms = is_asked ? std::optional<std::int64_t>(0) : std::nullopt,
                         .agent = turn.agent,
-                        .model = turn.model});
+                        .model = turn.model,
+                        .last_event_id = event.id,
+                        .duration_ms = outcome.duration.count()});
   write.audit.push_back({.event = "interrupted",
                          .at = now,
                          .meta = fmt::format(R"({{"turn_index":{}}})", turn.index)});

@@ -43,10 +43,13 @@ class UnlistedFile {
   const Lane lane_;
 };
 
-std::unexpected<Failure> uploads_full() {
-  return fail_for_now(Errc::over_quota, "uploads_full",
-                      "This app's uploads take as much space as they may; wait until some expire.",
-                      std::chrono::seconds(60));
+std::unexpected<Failure> uploads_full(const ByteReservation& space) {
+  auto refused =
+      fail_for_now(Errc::over_quota, "uploads_full",
+                   "This app's uploads take as much space as they may; wait until some expire.",
+                   std::chrono::seconds(60));
+  refused.error().limit = standing_limit("bytes", space.bytes_max(), space.held_by_app());
+  return refused;
 }
 
 }  // namespace
@@ -77,7 +80,7 @@ Async<void> IncomingUpload::append(std::string bytes) {
     co_return fail(Errc::too_large, "file_too_large",
                    fmt::format("The file is larger than the {} bytes allowed.", bytes_max_));
   }
-  if (!space_.add(static_cast<std::int64_t>(bytes.size()))) co_return uploads_full();
+  if (!space_.add(static_cast<std::int64_t>(bytes.size()))) co_return uploads_full(space_);
   co_return co_await file_->append(std::move(bytes));
 }
 
@@ -104,7 +107,7 @@ Async<std::unique_ptr<IncomingUpload>> Uploads::begin(AppName app, std::int64_t 
   if (!file) co_return std::unexpected(file.error());
   auto incoming = std::make_unique<IncomingUpload>(std::move(*file), bytes_max, tally_,
                                                    std::move(app), app_bytes_max);
-  if (!incoming->space_.add(kUploadOverheadBytes)) co_return uploads_full();
+  if (!incoming->space_.add(kUploadOverheadBytes)) co_return uploads_full(incoming->space_);
   co_return incoming;
 }
 

@@ -1,6 +1,9 @@
 #include "workspaces/git.h"
 
+#include <optional>
 #include <utility>
+
+#include "storage/trees/git_places.h"
 
 namespace clawdforge {
 namespace {
@@ -45,11 +48,39 @@ std::map<std::string, std::string> git_environment() {
 
 }  // namespace
 
+// What git needs to see: its repositories with all that these lead to, and where it works.
+Async<JailPlan> Git::jail_of(GitOrder order) {
+  auto places =
+      co_await disk_.call(Lane(),
+                          [git_dir = order.git_dir, directory = order.directory,
+                           more = order.sees]() -> Result<std::vector<VisiblePath>> {
+                            std::vector<VisiblePath> all;
+                            const auto add = [&](const std::string& path, bool is_writable) {
+                              for (const std::string& place : git_places(path))
+                                all.push_back({place, is_writable});
+                            };
+                            if (!git_dir.empty()) add(git_dir, true);
+                            if (git_dir.empty()) add(directory, false);
+                            for (const VisiblePath& one : more) add(one.path, one.is_writable);
+                            return all;
+                          });
+  if (!places) co_return std::unexpected(std::move(places.error()));
+  if (!order.work_tree.empty()) places->push_back({order.work_tree, order.writes_work});
+  co_return jail_(*places);
+}
+
 Async<ProgramEnd> Git::call(GitOrder order) {
+  std::optional<JailPlan> jail;
+  if (jail_) {
+    auto planned = co_await jail_of(order);
+    if (!planned) co_return std::unexpected(std::move(planned.error()));
+    jail = std::move(*planned);
+  }
   ProgramOrder program{.plan = {.argv = {"git", "--no-pager", "--literal-pathspecs"},
                                 .environment = git_environment(),
                                 .working_dir = std::move(order.directory),
-                                .sees_hidden = true},
+                                .sees_hidden = true,
+                                .jail = std::move(jail)},
                        .input = std::move(order.input),
                        .output_bytes_max = order.output_bytes_max,
                        .time_max = kGitTimeMax};
@@ -64,7 +95,7 @@ Async<ProgramEnd> Git::call(GitOrder order) {
   for (auto& [name, value] : order.environment) {
     program.plan.environment.insert_or_assign(name, std::move(value));
   }
-  return programs_.run(std::move(program));
+  co_return co_await programs_.run(std::move(program));
 }
 
 Async<std::string> Git::run(GitOrder order) {

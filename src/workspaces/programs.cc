@@ -77,6 +77,7 @@ Async<ProgramEnd> Programs::run_now(ProgramOrder order) {
   auto spawned = spawner_.spawn(order.plan);
   if (!spawned) co_return std::unexpected(std::move(spawned.error()));
   const std::unique_ptr<Child> child = std::move(*spawned);
+  if (order.serve_net) order.serve_net(*child);
   const auto watched = std::make_shared<Watched>(child.get());
   children_.insert(child.get());
   TaskGroup tasks(executor_);

@@ -5,18 +5,41 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/async/async.h"
 #include "base/async/signal.h"
 #include "process/tree/child.h"
 #include "process/tree/spawner.h"
+#include "workspaces/workspace_records.h"
 
 namespace clawdforge {
 
 inline constexpr std::size_t kProgramsMax = 4;           // at the same time
 inline constexpr std::size_t kProgramsWaitingMax = 200;  // over that: 503 "queue_full"
+
+// What a program sees. Git: the given paths, and no home. Empty: git is not jailed.
+using GitJail = std::function<JailPlan(const std::vector<VisiblePath>& paths)>;
+// A setup: what the agent of its session or run would, with its temporary directory as a home, the
+// same limits and the same network.
+struct SetupBounds {
+  std::optional<JailPlan> jail;  // none: it is not jailed
+  TreeLimits limits = {};
+  std::map<std::string, std::string> environment = {};  // that it has, too
+  std::function<void(Child&)> serve_net = {};           // of a network of its own; empty: none
+};
+using SetupJail =
+    std::function<SetupBounds(const std::vector<std::string>& command, const WorkspaceUser& user,
+                              const std::string& repository)>;
+struct ProgramJails {
+  GitJail git = {};
+  SetupJail setup = {};
+};
 
 struct ProgramOrder {
   ChildPlan plan;
@@ -24,6 +47,7 @@ struct ProgramOrder {
   std::size_t output_bytes_max = 0;
   bool ends_when_cut = true;  // a program that says more is ended
   std::chrono::seconds time_max{};
+  std::function<void(Child&)> serve_net = {};  // called once it was started
 };
 
 struct ProgramEnd {

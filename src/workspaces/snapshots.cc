@@ -88,6 +88,7 @@ Async<void> Snapshots::read_tree(std::string id, std::string work, std::string t
                                  bool fills_work) {
   GitOrder order = order_of(id);
   order.work_tree = std::move(work);
+  order.writes_work = fills_work;
   order.arguments = {"read-tree", "--reset"};
   if (fills_work) order.arguments.emplace_back("-u");
   order.arguments.push_back(std::move(tree));

@@ -93,7 +93,7 @@ Async<MadeWorkspace> Workspaces::make(SessionWorkspace chosen, WorkspaceUser use
   }
   const auto table = options_.workspaces.find(workspace.name);
   if (!source && table != options_.workspaces.end() && !table->second.setup.empty()) {
-    auto setup = co_await set_up(table->second.setup, user);
+    auto setup = co_await set_up(table->second.setup, user, workspace.repository);
     if (!setup) co_return std::unexpected(std::move(setup.error()));
     made.setup = std::move(*setup);
     needs_tree = true;
@@ -140,10 +140,14 @@ Async<SessionWorkspace> Workspaces::add_worktree(SessionWorkspace workspace, Wor
                                         .branch = workspace.branch},
                                        deps_.clock.now(), lane);
   if (!added) co_return std::unexpected(std::move(added.error()));
+  Snapped alone(*this, workspace.repository);
+  co_await alone.wait();
   const auto made =
       co_await parts_->git.run({.git_dir = workspace.repository,
                                 .arguments = {"worktree", "add", "--no-checkout", "-q", "-b",
-                                              workspace.branch, "--", user.work, begin}});
+                                              workspace.branch, "--", user.work, begin},
+                                .sees = {{.path = user.work, .is_writable = true}}});
+  alone.end();
   if (!made) co_return std::unexpected(made.error());
   auto own = co_await deps_.disk.call(lane, [work = user.work, repository = workspace.repository] {
     return worktree_dir_of(work, repository);
@@ -164,15 +168,27 @@ Async<SessionWorkspace> Workspaces::add_worktree(SessionWorkspace workspace, Wor
   co_return workspace;
 }
 
-Async<SetupReport> Workspaces::set_up(std::vector<std::string> command, WorkspaceUser user) {
+Async<SetupReport> Workspaces::set_up(std::vector<std::string> command, WorkspaceUser user,
+                                      std::string repository) {
   SetupReport report{.command = command};
+  SetupBounds bounds;
+  if (options_.jails && options_.jails->setup) {
+    bounds = options_.jails->setup(command, user, repository);
+  }
   ProgramOrder order{.plan = {.argv = std::move(command),
                               .environment = options_.environment,
                               .working_dir = user.work,
-                              .own_dir = user.own_dir},
+                              .own_dir = user.own_dir,
+                              .jail = std::move(bounds.jail),
+                              .limits = bounds.limits},
                      .output_bytes_max = kSetupOutputBytesMax,
                      .time_max = kSetupTimeMax};
   order.plan.environment.insert_or_assign("TMPDIR", user.temp);
+  if (order.plan.jail) order.plan.environment.insert_or_assign("HOME", user.temp);
+  for (const auto& [name, value] : bounds.environment) {
+    order.plan.environment.insert_or_assign(name, value);
+  }
+  order.serve_net = std::move(bounds.serve_net);
   order.ends_when_cut = false;
   auto end = co_await parts_->programs.run(std::move(order));
   if (!end) co_return std::unexpected(std::move(end.error()));
@@ -265,7 +281,8 @@ Async<Committed> Workspaces::commit_tree(std::string session_id, SessionWorkspac
        .arguments = {"pack-objects", "-q", "--revs", objects + "/pack/pack"},
        .environment = {{"GIT_OBJECT_DIRECTORY", objects},
                        {"GIT_ALTERNATE_OBJECT_DIRECTORIES", snapshot + "/objects"}},
-       .input = fmt::format("{}\n^{}\n", id, now[0])});
+       .input = fmt::format("{}\n^{}\n", id, now[0]),
+       .sees = {{.path = workspace.repository, .is_writable = true}}});
   if (!packed) co_return std::unexpected(packed.error());
   const auto moved =
       co_await parts_->git.run({.git_dir = workspace.repository,

@@ -21,6 +21,7 @@ struct WorkspaceListing {
 struct WorkspaceUser {
   std::string id;
   AppName app;
+  std::string agent;
   std::string own_dir;
   std::string work;  // in it, there
   std::string temp;  // likewise

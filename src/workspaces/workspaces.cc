@@ -23,7 +23,8 @@ Workspaces::Workspaces(Dependencies deps, Options options)
     : deps_(deps),
       options_(std::move(options)),
       parts_(std::make_unique<Parts>(deps_.executor, deps_.spawner, deps_.disk, deps_.log,
-                                     options_.data_dir)) {}
+                                     options_.data_dir,
+                                     options_.jails ? options_.jails->git : GitJail())) {}
 
 Workspaces::~Workspaces() = default;
 
@@ -55,7 +56,8 @@ Task<void> Workspaces::report_absent() {
   }
 }
 
-Result<SessionWorkspace> Workspaces::choose(const Policy& policy, const std::string& name) const {
+Result<SessionWorkspace> Workspaces::choose(const Policy& policy, const std::string& name,
+                                            bool holds_read_only) const {
   if (name.empty()) return SessionWorkspace{};
   if (auto allowed = check_workspace(policy, name); !allowed) {
     return std::unexpected(std::move(allowed.error()));
@@ -66,11 +68,7 @@ Result<SessionWorkspace> Workspaces::choose(const Policy& policy, const std::str
         Errc::invalid, "unknown_workspace",
         "There is no workspace of this name; clawdforge workspace list shows those there are.");
   }
-  if (found->second.mode == WorkspaceMode::read && !options_.has_jail) {
-    return fail(Errc::invalid, "jail_needed",
-                "Nothing on this machine would keep the agent from writing to this workspace, "
-                "which may only be read: the gateway's owner has to turn the jail on.");
-  }
+  if (found->second.mode == WorkspaceMode::read && !holds_read_only) return jail_needed();
   return SessionWorkspace{.name = name, .mode = found->second.mode};
 }
 

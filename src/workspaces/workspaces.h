@@ -25,6 +25,7 @@
 namespace clawdforge {
 
 class Disk;
+struct ProgramJails;
 class Spawner;
 class WorkArchive;
 class WorkPut;
@@ -45,7 +46,8 @@ class Workspaces {
     NamedWorkspaces workspaces;
     std::string data_dir;
     std::map<std::string, std::string> environment;  // of a setup
-    bool has_jail = false;  // something keeps an agent from writing where it may only read
+    std::shared_ptr<const ProgramJails> jails =
+        nullptr;  // of git and setups; null: none are jailed
   };
   Workspaces(Dependencies deps, Options options);
   ~Workspaces();
@@ -59,8 +61,9 @@ class Workspaces {
 
   // What a session or run that asks for this one is given; nothing is made yet. An empty name is no
   // workspace. Errc::forbidden "workspace_not_allowed"; Errc::invalid "unknown_workspace",
-  // "jail_needed".
-  Result<SessionWorkspace> choose(const Policy& policy, const std::string& name) const;
+  // "jail_needed" unless the agent `holds_read_only`.
+  Result<SessionWorkspace> choose(const Policy& policy, const std::string& name,
+                                  bool holds_read_only) const;
 
   // Makes it for the first time: the copy, or the worktree, and its setup. Errc::unavailable
   // "workspace_absent", "git_failed", or of the disk; Errc::too_large "workspace_too_large";
@@ -111,7 +114,8 @@ class Workspaces {
   Async<void> copy_tree(std::string from, std::string into, std::string left_out, Lane lane);
   Async<SessionWorkspace> add_worktree(SessionWorkspace workspace, WorkspaceUser user,
                                        std::shared_ptr<const ForkSource> source);
-  Async<SetupReport> set_up(std::vector<std::string> command, WorkspaceUser user);
+  Async<SetupReport> set_up(std::vector<std::string> command, WorkspaceUser user,
+                            std::string repository);
   Async<std::string> snap(std::string id, std::string work, std::string alternate, bool is_sha256,
                           Lane lane);
   Async<std::string> taken_in(std::string id, SessionWorkspace workspace, std::string work,

@@ -1,6 +1,6 @@
 """A stand-in for the Claude command line, which does what its prompt says.
 
-Tests name it in CLAWDFORGE_CLAUDE_BIN. It takes the options that the gateway passes and
+Tests name it in CLAWDFORGE_CLAUDE_BIN. Its login is that of claude_login.py. It takes the options that the gateway passes and
 refuses others, as the real one does. `--version` prints a version, `auth status` a login.
 It knows no environment variable of its own: the gateway would not pass it on.
 
@@ -39,6 +39,7 @@ whatever theirs is:
   result         the answer, or any JSON; default: "ok"
   keys           object: more keys for the result line, or others for its own; null removes
   error          text of a result with is_error and exit code 1
+  login          "skip": the login is not used, whatever it is
   known          one of KNOWN below: a failure as the real command line tells it
   reset_in       with known "usage_limit": seconds until the limit ends
   raw            base64 of bytes printed instead of the result line
@@ -60,6 +61,7 @@ import os
 import sys
 import time
 
+import claude_login
 import lean
 from lean import signal
 
@@ -67,7 +69,8 @@ FLAGS = {"-p", "--print", "--strict-mcp-config", "--no-session-persistence",
          "--disable-slash-commands", "--verbose"}
 OPTIONS = {"--output-format", "--model", "--append-system-prompt", "--system-prompt",
            "--append-system-prompt-file", "--system-prompt-file", "--effort", "--setting-sources",
-           "--permission-mode", "--settings", "--allowedTools", "--max-budget-usd"}
+           "--permission-mode", "--settings", "--allowedTools", "--max-budget-usd", "--input-format",
+           "--json-schema", "--tools", "--max-turns"}
 STANDARD = {"stdin": 0, "stdout": 1, "stderr": 2}
 CHILD_SECONDS = 600
 
@@ -294,6 +297,23 @@ def read_all():
     return b"".join(pieces).decode("utf-8", "replace")
 
 
+def read_message():
+    """Waits as a spare does: answers what gets it ready, and gives the text of the first prompt.
+    None: there was none."""
+    held = b""
+    while piece := os.read(0, 1 << 20):
+        held += piece
+        while b"\n" in held:
+            line, _, held = held.partition(b"\n")
+            message = lean.loads(line.decode("utf-8", "replace"))
+            if message["type"] == "user":
+                return message["message"]["content"]
+            put(1, lean.dumps({"type": "control_response", "response": {
+                "subtype": "success", "request_id": message["request_id"],
+                "response": {"commands": []}}}).encode() + b"\n")
+    return None
+
+
 def end(script):
     failed = "error" in script or "known" in script
     if "signal" in script:
@@ -324,6 +344,8 @@ def follow(script, prompt):
     put_many(1, script.get("stdout_bytes", 0))
     wait_for(script.get("wait_for"))
     time.sleep(script.get("sleep", 0))
+    if script.get("login") != "skip" and (failed := claude_login.use()):
+        script = {"error": failed}
     for line in listed(script.get("lines")):
         put(1, line.encode() + b"\n")
     print_result(script, prompt)
@@ -340,7 +362,11 @@ def main():
     if arguments == ["--version"]:
         return put(1, b"2.1.325 (Claude Code)\n")
     if arguments[:2] == ["auth", "status"]:
-        return put(1, b'{"loggedIn": true}\n')
+        told, code = claude_login.status()
+        put(1, lean.dumps(told).encode() + b"\n")
+        os._exit(code)
+    if arguments in (["-p", "/usage"], ["-p", "/cost"]):
+        return claude_login.forced()
     values = check_arguments(arguments)
     system_file = values.get("--append-system-prompt-file") or values.get("--system-prompt-file")
     if system_file:
@@ -348,6 +374,12 @@ def main():
             system = file.read()
         if system.startswith("{"):
             follow(lean.loads(system), "")
+    if values.get("--input-format") == "stream-json":
+        prompt = read_message()
+        if prompt is None:
+            return None
+        put(1, b'{"type":"system","subtype":"init"}\n{"type":"assistant","message":{"content":[]}}\n')
+        return follow(read_script(prompt), prompt)
     prompt = read_all()
     if not prompt.strip():
         put(2, b"Error: Input contained only whitespace.\n")

@@ -16,8 +16,10 @@ USAGE = {"inputTokens": "input_tokens", "outputTokens": "output_tokens",
          "cachedReadTokens": "cache_read_input_tokens",
          "cachedWriteTokens": "cache_creation_input_tokens"}
 VALUED = {"--input-format", "--output-format", "--permission-prompt-tool", "--disallowedTools",
-          "--resume", "--session-id", "--setting-sources", "--settings"}
-PLAIN = {"-p", "--verbose", "--include-partial-messages", "--strict-mcp-config"}
+          "--resume", "--session-id", "--setting-sources", "--settings", "--max-budget-usd",
+          "--tools", "--max-turns"}
+PLAIN = {"-p", "--verbose", "--include-partial-messages", "--strict-mcp-config",
+         "--no-session-persistence"}
 
 
 def read_arguments(arguments):
@@ -57,6 +59,20 @@ class Turn(acp.Turn):
 acp.Turn = Turn
 
 
+class Talk(acp.Talk):
+    """Kept where the real one keeps it: in a folder with the name of the working directory."""
+
+    def __init__(self, session_id, params):
+        super().__init__(session_id, params)
+        config = os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.environ["HOME"], ".claude")
+        name = "".join(c if c.isascii() and c.isalnum() else "-" for c in os.getcwd())
+        self.file = os.path.join(config, "projects", name, f"{session_id}.jsonl")
+
+    def save(self):
+        os.makedirs(os.path.dirname(self.file), mode=0o700, exist_ok=True)
+        super().save()
+
+
 def piece(kind, key, text):
     return {"type": "stream_event", "parent_tool_use_id": None, "event": {
         "type": "content_block_delta", "index": 0, "delta": {"type": kind, key: text}}}
@@ -66,9 +82,10 @@ class Agent(acp.Agent):
     def __init__(self, flags, options):
         super().__init__(flags)
         self.cost = self.told_cost = 0
+        self.last_words = ""  # since the last tool: the result
         self.options = options
         self.calls = []
-        talk = acp.Talk(options.get("--resume") or options["--session-id"], {"options": options})
+        talk = Talk(options.get("--resume") or options["--session-id"], {"options": options})
         if "--resume" in options:
             try:
                 if flags.keys() & {"--no-load", "--load-gone"}:
@@ -118,7 +135,10 @@ class Agent(acp.Agent):
         if subtype == "initialize":
             self.misbehave("initialize")
             talk.opened_with["system"] = request.get("appendSystemPrompt")
+            talk.opened_with["replaced_system"] = request.get("systemPrompt")
+            talk.opened_with["schema"] = request.get("jsonSchema")
             return {"commands": [{"name": "jam", "description": "cooks jam", "argumentHint": ""}],
+                    "models": [{"value": "default"}, {"value": "opus"}],
                     "claude_code_version": acp.VERSION, "current_permission_mode": "plan"}
         if subtype == "set_permission_mode":
             talk.mode = request["mode"]
@@ -150,7 +170,9 @@ class Agent(acp.Agent):
             self.print({"type": "control_cancel_request", "request_id": "none"})
             return self.result(is_error=True, subtype="error_during_execution",
                                terminal_reason="aborted_streaming", errors=["aborted"])
-        return self.result(result="", stop_reason=result["stopReason"],
+        words, self.last_words = self.last_words, ""
+        structured = {key: result[key] for key in ("structured_output",) if key in result}
+        return self.result(result=words, stop_reason=result["stopReason"], **structured,
                            **({"usage": usage} if usage else {}))
 
     def result(self, **fields):
@@ -164,11 +186,13 @@ class Agent(acp.Agent):
         kind = update["sessionUpdate"]
         if kind == "agent_message_chunk":
             self.print(piece("text_delta", "text", update["content"]["text"]))
+            self.last_words += update["content"]["text"]
         elif kind == "agent_thought_chunk":
             self.print(piece("thinking_delta", "thinking", update["content"]["text"]))
         elif kind == "usage_update":
             self.cost = update["cost"]["amount"]
         elif kind == "tool_call":
+            self.last_words = ""
             self.assistant({"type": "tool_use", "id": update["toolCallId"],
                             "name": update.get("name", "Read"),
                             "input": update.get("rawInput", {})})

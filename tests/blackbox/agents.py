@@ -18,6 +18,7 @@ from wire import Wire, bearer, request, with_body
 
 FAKE = REPO / "tests" / "agents" / "fake_claude"
 FAKE_VERSION = "2.1.325 (Claude Code)"  # what its --version prints
+FAKE_KEY = "sk-ant-api03-of-a-stand-in-0123456789"  # so that it needs no login
 UNPRIVILEGED = 65534
 ALL_CHILDREN = ["plain", "setsid", "daemon", "bare", "stubborn", "holder"]
 
@@ -28,8 +29,9 @@ NUMBERS = itertools.count()
 
 def fake_env(**settings):
     """The gateway's environment: the stand-in as claude, and settings by their TOML names."""
+    # Most tests count processes and directories: spares are for those that ask for them.
     env = {"CLAWDFORGE_CLAUDE_BIN": str(FAKE), "CLAWDFORGE_KILL_GRACE_MS": "300",
-           "LC_ALL": "C.UTF-8"}
+           "CLAWDFORGE_WARM": "off", "LC_ALL": "C.UTF-8", "ANTHROPIC_API_KEY": FAKE_KEY}
     env.update({f"CLAWDFORGE_{name.upper()}": str(value) for name, value in settings.items()})
     return env
 
@@ -276,7 +278,7 @@ def gateway_of(user, pid_namespace, stand_in=FAKE, **settings):
         fake = place / "claude"
         fake.write_bytes(stand_in.read_bytes())
         fake.chmod(0o755)
-        for module in ("claude.py", "lean.py"):
+        for module in ("claude.py", "claude_login.py", "lean.py"):
             (place / module).write_bytes((FAKE.parent / module).read_bytes())
         program = PROGRAM
         if user is not None:

@@ -96,7 +96,7 @@ class Gateway:
         self.data_dir = self.root / "data"
         # Stand-ins read and write marks in the directories of their tests, also from a jail, and
         # some are called by wrappers.
-        self.env = {"CLAWDFORGE_JAIL_WRITE": tempfile.gettempdir(),
+        self.env = {"CLAWDFORGE_JAIL_WRITE": f"{tempfile.gettempdir()},{self.root}",
                     "CLAWDFORGE_JAIL_READ": str(REPO / "tests" / "agents"), **(env or {})}
         self.flags = list(flags)
         self.listen = listen
@@ -105,6 +105,7 @@ class Gateway:
         self.program = program
         self.stderr_file = self.root / "stderr.log"
         self.stderr_target = None  # a descriptor instead of the file
+        self.pass_fds = ()
         self.process = None
         self.expected_exit = 0
         self.verify = True
@@ -131,7 +132,7 @@ class Gateway:
                 env=clean_environment(self.root, self.env), cwd=str(self.root), user=self.user,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=stderr if self.stderr_target is None else self.stderr_target,
-                preexec_fn=self._limit_files if self.files_soft else None)
+                preexec_fn=self._limit_files if self.files_soft else None, pass_fds=self.pass_fds)
 
     def _limit_files(self):
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -31,7 +31,9 @@ TURN_KEYS = {"ok", "session_id", "turn_index", "events", "text", "stop_reason", 
 TURN_FAILURE_KEYS = {"ok", "error", "stderr", "duration_ms", "stop_reason", "code", "detail",
                      "request_id", "session_id", "turn_index", "events"}
 STATE_KEYS = {"session_id", "agent", "model", "app_name", "created_at", "last_turn_at", "closed_at",
-              "close_reason", "turn_count", "live", "busy", "meta", "usage", "cost_usd"}
+              "close_reason", "turn_count", "live", "busy", "meta", "usage", "cost_usd", "last_event_id",
+              "title", "permission_mode", "effort", "turns_waiting", "questions_open", "turn_started_at",
+              "context", "agent_version", "delete_at"}
 USAGE_KEYS = {"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"}
 
 # Agents that every gateway of these tests has, by the flags of the stand-in.

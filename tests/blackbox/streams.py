@@ -1,6 +1,7 @@
 """Server-sent events off a raw connection, as they come."""
 import collections
 import json
+import time
 from typing import NamedTuple
 
 from sessions import as_prompt
@@ -34,6 +35,7 @@ class Stream:
         self.text = b""
         self.ready = collections.deque()
         self.comments = []  # their texts
+        self.opening = None  # the first event of a turn's stream
         self.is_whole = False  # it came to its end, and was not cut
 
     def __enter__(self):
@@ -65,11 +67,15 @@ class Stream:
             if not line:
                 continue
             name, value = line.split(": ", 1)
-            assert name in ("id", "event", "data") and name not in fields, block
+            assert name in ("id", "event", "at", "offset_ms", "data") and name not in fields, block
             fields[name] = value
         if not fields:
             return None
         number = int(fields["id"]) if "id" in fields else None
+        # What happened at a time says so.
+        assert ("at" in fields) == (number is not None), block
+        assert number is None or abs(int(fields["at"]) - time.time()) < 3600, block
+        assert int(fields.get("offset_ms", 0)) >= 0, block
         return Event(number, fields["event"], fields["data"])
 
     def _more(self):
@@ -121,7 +127,10 @@ class Stream:
 def stream_turn(session, *steps, headers=(), gateway=None, buffer_bytes=None, **fields):
     body = json.dumps({"prompt": as_prompt(steps), "stream": True, **fields}).encode()
     data = with_body(f"POST {session.path}/turn", body, bearer(session.app.token), *headers)
-    return Stream(gateway or session.app.gateway, data, buffer_bytes)
+    stream = Stream(gateway or session.app.gateway, data, buffer_bytes)
+    if stream.status == 200:  # every stream of a turn begins with what it was asked
+        stream.opening = stream.expect("turn")
+    return stream
 
 
 def tail(session, after=None, last_id=None, token=None, buffer_bytes=None):
@@ -140,7 +149,8 @@ def page(session, **parameters):
     body = answer.json()
     assert set(body) - {"gap"} == {"events", "next_after"}
     for event in body["events"]:
-        assert set(event) == {"id", "turn_index", "event", "data"}
+        assert set(event) == {"id", "turn_index", "at", "offset_ms", "event", "data"}
+        assert (event["offset_ms"] is None) == (event["turn_index"] == 0), event
     return body
 
 

@@ -19,8 +19,9 @@ __all__ = ["new_forge"]  # fixtures
 KNOWN = {"claude", "demo"}
 
 
-PUBLIC = {"name", "protocol", "present", "version", "login"}
-FOR_ADMIN = {"programs", "login_place", "login_command", "login_environment"}
+PUBLIC = {"name", "protocol", "present", "version", "default_model", "models", "efforts",
+          "permission_modes", "login", "login_state", "jail", "net"}
+FOR_ADMIN = {"spares", "memory_bytes", "programs", "login_place", "login_command", "login_environment"}
 
 
 def agents_of(client, more=frozenset()):
@@ -31,6 +32,8 @@ def agents_of(client, more=frozenset()):
     for agent in body["agents"]:
         assert set(agent) == PUBLIC | more
         assert agent["login"] in ("not_needed", "key", "file", "missing", "unknown")
+        assert agent["jail"] in ("own_root", "landlock", "none")
+        assert agent["net"] in ("open", "proxy", "none")
         assert agent["protocol"] in ("acp", "acpx", "claude")
         assert isinstance(agent["present"], bool) and isinstance(agent["version"], str)
     names = [agent["name"] for agent in body["agents"]]
@@ -39,7 +42,7 @@ def agents_of(client, more=frozenset()):
 
 
 def test_the_known_ones_come_configured_and_the_demo_is_always_there(new_gateway):
-    gateway = new_gateway(env=fake_env(claude_bin="/nowhere/claude"))
+    gateway = new_gateway(env={**fake_env(claude_bin="/nowhere/claude"), "ANTHROPIC_API_KEY": ""})
     app = Talker(gateway)
     found = agents_of(app.client())
     assert KNOWN <= set(found)
@@ -47,7 +50,10 @@ def test_the_known_ones_come_configured_and_the_demo_is_always_there(new_gateway
     assert found["demo"]["version"], "it is built in"
     assert found["demo"]["login"] == "not_needed"
     assert found["claude"] == {"name": "claude", "protocol": "claude", "present": False,
-                               "version": "", "login": "missing"}
+                               "version": "", "login": "missing", "login_state": "external",
+                               "default_model": "sonnet", "models": [], "efforts": [],
+                               "permission_modes": ["deny_all", "approve_reads", "ask", "approve_all"],
+                               "jail": found["demo"]["jail"], "net": "open"}
     told = agents_of(gateway.admin, FOR_ADMIN)
     assert {name: {key: agent[key] for key in PUBLIC} for name, agent in told.items()} == found
     program, = told["claude"]["programs"]
@@ -74,7 +80,7 @@ def test_the_admin_sees_where_an_agent_is_and_how_to_log_in(new_gateway, tmp_pat
     assert (runs["path"], runs["version"], runs["trial"]) == (f"{programs}/claude", "2.1.325", "tested")
     assert found["login_command"] == [f"{programs}/claude", "auth", "login"]
     assert found["login_environment"]["HOME"] == str(home)
-    assert (found["login"], found["login_place"]) == ("missing", f"{home}/.claude/.credentials.json")
+    assert (found["login"], found["login_place"]) == ("missing", f"{home}/data/login/claude/.credentials.json")
     (home / ".claude").mkdir()
     (home / ".claude/.credentials.json").write_text('{"secret":"never read"}')
     (home / ".claude/.credentials.json").chmod(0o000)

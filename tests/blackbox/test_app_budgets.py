@@ -212,11 +212,31 @@ def test_limits_are_checked_and_shown(claude):
     assert {name: own[name] for name in fields} == fields
 
 
+def assert_full(answer, unit, limit, is_used):
+    told = dict(answer.json()["limit"])
+    assert is_used(told.pop("used"))
+    assert told == {"scope": "app", "window": None, "unit": unit, "limit": limit, "reserved": 0,
+                    "resets_at": None}
+
+
+def test_a_refusal_by_what_an_app_has_at_once_names_its_limit(claude, tmp_path):
+    app = App(claude, "mine", max_runs=1, max_sessions=1)
+    held = app.hold(tmp_path).begun()
+    assert_full(app.run("x"), "runs", 1, lambda used: used == 1)
+    held.end()
+    client = app.client()
+    assert client.post("/sessions", json={"agent": "demo"}).status_code == 200
+    refused = client.post("/sessions", json={"agent": "demo"})
+    assert_error(refused, 429, "too_many_sessions")
+    assert_full(refused, "sessions", 1, lambda used: used == 1)
+
+
 def test_uploads_have_a_limit_of_the_apps_own(claude):
     app = App(claude, "mine", upload_bytes_max=10_000)
     assert app.client().post("/files", files={"file": ("a", b"x" * 5_000)}).status_code == 200
     answer = app.client().post("/files", files={"file": ("a", b"x" * 200)})
     assert_error(answer, 429, "uploads_full")
+    assert_full(answer, "bytes", 10_000, lambda used: 5_000 < used <= 10_000)
 
 
 def test_a_caller_that_would_rather_wait_is_parked(claude, tmp_path):

@@ -11,9 +11,9 @@ from wire import Wire, bearer, request
 
 KEYS = {"run_id", "app_name", "agent", "model", "state", "started_at", "ended_at", "prompt_bytes",
         "result_bytes", "duration_ms", "outcome", "error", "stop_reason", "exit_code", "exit_signal",
-        "cost_usd", "usage", "instance_id"}
+        "cost_usd", "usage", "prompt", "instance_id"}
 USAGE_KEYS = {"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"}
-EVENT_KEYS = {"session_id", "app_name", "event", "at", "meta"}
+EVENT_KEYS = {"session_id", "app_name", "event", "at", "actor", "meta"}
 LISTS = {"runs": KEYS, "sessions": STATE_KEYS, "events": EVENT_KEYS}
 LONG_AGO = 1_000_000_000  # rows of another program; no run of ours is as old
 
@@ -198,7 +198,7 @@ def test_a_row_shows_all_that_was_kept(gateway):
         "started_at": LONG_AGO, "ended_at": LONG_AGO + 3, "prompt_bytes": 12, "result_bytes": 0,
         "duration_ms": 2500, "outcome": "agent_failed", "error": "It failed.",
         "stop_reason": "error", "exit_code": 1,
-        "exit_signal": None, "cost_usd": 0.0125, "instance_id": "another-life",
+        "exit_signal": None, "cost_usd": 0.0125, "prompt": None, "instance_id": "another-life",
         "usage": {"input_tokens": 1, "output_tokens": 2, "cache_read_tokens": 3,
                   "cache_write_tokens": 4}}]
 

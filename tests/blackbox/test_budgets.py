@@ -258,9 +258,9 @@ def test_a_large_message_is_kept_in_parts_and_read_back_whole(new_forge):
     assert count >= 16 and largest <= 256 * KIB
     gateway.restart()
     first, large, last = [event for event in answer["events"] if "params" in event]
-    page = session.app.get(session.path + "/events", after=0, limit=2).json()
+    page = session.app.get(session.path + "/events", after=1, limit=2).json()
     assert [event["data"] for event in page["events"]] == [first, large]
-    page = session.app.get(session.path + "/events", after=2, limit=1).json()
+    page = session.app.get(session.path + "/events", after=3, limit=1).json()
     assert [event["data"] for event in page["events"]] == [last]
     for _ in range(3):
         session.ask({"big_line": 4 * MIB})

@@ -213,7 +213,7 @@ def test_the_commands_of_a_chat(gateway, chat):
     terminal.wait_for(" out · ")
     for command, shown in [("/help", "/export FILE"), ("/state", "turn_count"), ("/usage", "cost_usd"),
                            ("/expand", '{"bytes":11}'), ("/agent", "(this chat)"),
-                           ("/model", "default model"), ("/nonsense", "There is no command"),
+                           ("/model", "The model is demo-small."), ("/nonsense", "There is no command"),
                            ("/new", "The session before is"), ("/export out.md", "Written to")]:
         terminal.ask(command)
         terminal.wait_for(shown)
@@ -283,7 +283,7 @@ def test_a_question_in_a_pipe_is_answered_by_the_next_line(gateway, tmp_path):
 def test_json_is_what_the_gateway_told(gateway, tmp_path):
     done = pipe_chat(gateway, tmp_path, "Hello\n", "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [event["event"] for event in events] == ["update", "update", "update", "done"]
+    assert [event["event"] for event in events] == ["turn", "update", "update", "update", "done"]
     assert events[-1]["data"]["text"] == "You said: Hello"
 
 

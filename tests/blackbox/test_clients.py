@@ -28,6 +28,9 @@ TYPESCRIPT = REPO / "clients/typescript/clawdforge.ts"
 # What no client has, and why. An entry that ends in a slash holds for all that is below it.
 LEFT_OUT = {
     "/admin/": "the owner's: the command line `clawdforge` does it",
+    "/ui/": "browsers read it",
+    "/docs": "people read it",
+    "/docs/": "people read it",
     "/metrics": "Prometheus reads it",
     "/openapi.json": "tools read it",
 }
@@ -46,7 +49,7 @@ def routes_of(source):
 
 
 def is_left_out(path):
-    return any(path == entry or (entry.endswith("/") and path.startswith(entry)) for entry in LEFT_OUT)
+    return path == "/" or any(path == entry or (entry.endswith("/") and path.startswith(entry)) for entry in LEFT_OUT)
 
 
 def fields_of(schema, schemas):
@@ -255,7 +258,7 @@ def test_refusals_have_their_code_and_when_to_come_back(play, gateway):
     token = gateway.mint("app", asks_per_minute=1)["token"]
     said = play(gateway.url, token, "refusals")
     assert said["token"] == {"status": 401, "code": "unauthorized", "retry_after": None, "has_id": True}
-    assert (said["agent"]["status"], said["agent"]["code"]) == (422, "validation_failed")
+    assert (said["agent"]["status"], said["agent"]["code"]) == (422, "unknown_agent")
     assert (said["session"]["status"], said["session"]["code"]) == (404, "session_not_found")
     assert (said["rate"]["status"], said["rate"]["code"]) == (429, "rate_limited")
     assert 0 < said["rate"]["retry_after"] <= 60

@@ -13,7 +13,7 @@ from gateway import refused_start, run_program
 KEYS = """listen data_dir ledger admin_token allow_cidrs trusted_proxies allow_hosts
 metrics_without_token tls_cert tls_key claude_bin
 claude_owner_settings acpx_bin default_model event_format default_timeout_secs max_timeout_secs max_runs max_runs_per_app
-max_queued_runs max_live_sessions max_sessions_per_app max_agents session_ttl_secs
+max_queued_runs max_live_sessions max_sessions_per_app max_agents warm agent_memory_max session_sleep_secs session_ttl_secs
 session_hard_ttl_secs sweep_interval_secs max_body_bytes max_file_bytes max_upload_bytes_per_app
 min_free_disk_bytes max_connections
 max_connections_per_app max_event_streams_per_app
@@ -70,7 +70,7 @@ def test_what_is_shown_is_a_file_that_says_the_same(tmp_path):
     ("listen", "127.0.0.1:8800"), ("default_model", "sonnet"), ("event_format", "acp"),
     ("default_timeout_secs", "120"), ("max_timeout_secs", "3600"), ("max_queued_runs", "64"),
     ("max_runs", str(2 * len(os.sched_getaffinity(0)))), ("max_live_sessions", "16"),
-    ("max_agents", "16"), ("session_ttl_secs", "3600"), ("session_hard_ttl_secs", "86400"),
+    ("max_agents", "16"), ("session_sleep_secs", "600"), ("warm", "auto"), ("session_ttl_secs", "3600"), ("session_hard_ttl_secs", "86400"),
     ("sweep_interval_secs", "60"), ("max_body_bytes", str(16 << 20)),
     ("max_file_bytes", str(100 << 20)), ("max_connections", "10000"), ("cancel_grace_ms", "2000"),
     ("kill_grace_ms", "2000"), ("pid_namespace", "auto"), ("claude_owner_settings", "off"),

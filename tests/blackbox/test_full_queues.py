@@ -312,5 +312,8 @@ def test_every_family_is_there_from_the_start_and_in_the_documentation(new_gatew
     later = {"clawdforge_runs_total", "clawdforge_turns_total", "clawdforge_http_requests_total",
              "clawdforge_http_request_seconds", "clawdforge_asks_total",
              "clawdforge_asks_refused_total", "clawdforge_ask_tokens_total",
-             "clawdforge_ask_cost_microusd_total"}
+             "clawdforge_ask_cost_microusd_total", "clawdforge_spare_agents",
+             "clawdforge_spare_agents_total", "clawdforge_agent_memory_bytes",
+             "clawdforge_app_memory_bytes",
+             "clawdforge_login_"}  # a name for several
     assert not documented - shown - later, "documented and not shown"

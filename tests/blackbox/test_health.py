@@ -1,5 +1,6 @@
 """What a watcher reads: /healthz, /readyz, /metrics, /openapi.json."""
 import re
+import socket
 
 import pytest
 
@@ -9,7 +10,7 @@ from gateway import run_program, wait_until
 from wire import GET_HEALTH, Wire, bearer, request
 
 HEALTH_KEYS = {"ok", "version", "claude_present", "claude_version", "acpx_present", "acpx_version",
-               "open_sessions"}
+               "claude_login", "open_sessions", "jail", "limits"}
 METHODS = ("get", "put", "post", "delete", "options", "patch", "trace")
 
 
@@ -20,6 +21,8 @@ def test_healthz_has_exactly_its_fields(shared, tmp_path):
     assert answer.headers["Content-Type"] == "application/json"
     assert set(body) == HEALTH_KEYS
     assert (body["ok"], body["open_sessions"]) == (True, 0)
+    assert body["jail"] in ("own_root", "landlock", "none")
+    assert body["limits"] in ("nothing", "counting", "cgroup1", "cgroup2")
     version = run_program("version", home=tmp_path).stdout.strip().split()[-1]
     assert body["version"] == version
     for agent in ("claude", "acpx"):
@@ -114,7 +117,7 @@ def test_a_program_that_hangs_holds_nothing_up(new_gateway, tmp_path):
 def test_a_request_starts_no_program(new_gateway, tmp_path):
     starts = tmp_path / "starts"
     counting = program(tmp_path / "counting", f"echo x >> {starts}; echo 3.1")
-    gateway = new_gateway(env={"CLAWDFORGE_CLAUDE_BIN": counting})
+    gateway = new_gateway(env={"CLAWDFORGE_CLAUDE_BIN": counting, "ANTHROPIC_API_KEY": "a-key"})
     wait_until(lambda: found(health(gateway))[0] == (True, "3.1"), "it is found")
     with gateway.client() as client:
         assert [client.get("/healthz").status_code for _ in range(50)] == [200] * 50
@@ -178,9 +181,9 @@ def asked_as(gateway, host, path, version="1.1"):
 def test_what_needs_no_token_answers_only_to_addresses_and_known_names(new_gateway, path):
     gateway = new_gateway(env={"CLAWDFORGE_ALLOW_HOSTS": "Forge.example,other.example"})
     for host in ("127.0.0.1", "127.0.0.1:8800", "10.0.0.7:1", "[::1]", "[::1]:8800", "localhost",
-                 "LocalHost:8800", "forge.example", "FORGE.example:443", "other.example"):
+                 "LocalHost:8800", "forge.localhost:8800", socket.gethostname(), "forge.example", "FORGE.example:443", "other.example"):
         assert asked_as(gateway, host, path).status == 200, host
-    for host in ("evil.example", "evil.example:8800", "localhost.evil.example", "127.0.0.1.nip.io",
+    for host in ("evil.example", "evil.example:8800", "localhost.evil.example", "127.0.0.1.nip.io", ".localhost", "xlocalhost",
                  "xforge.example", "forge.example.evil", "[::1", "1.2.3"):
         answer = asked_as(gateway, host, path)
         assert answer.status in (400, 421), host
@@ -203,6 +206,7 @@ def test_no_answer_may_be_kept_or_guessed_at(shared, path, token):
     answer = (shared.admin if token else shared.client()).get(path)
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Content-Security-Policy"] == "sandbox; default-src 'none'"
 
 
 @pytest.mark.parametrize("name, kind", [
@@ -280,7 +284,13 @@ def test_every_path_of_openapi_answers_and_refuses_all_other_methods(shared, ope
     for path, operations in openapi["paths"].items():
         for method in METHODS:
             status = client.request(method.upper(), concrete(path)).status_code
-            if method in operations:
+            if method in operations and path in ("/ui/{name}", "/docs/{name}"):
+                assert status == 404, "the dashboard and the documents have no such file"
+            elif method in operations and path == "/docs":
+                assert status == 302
+            elif method in operations and path == "/ui/sign-in":
+                assert status == 422, "its token is in its body"
+            elif method in operations:
                 assert status in (200, 401), (method, path, status)
             else:
                 assert status == 405, (method, path, status)

@@ -119,7 +119,7 @@ def test_connections_over_the_limit_get_503(new_gateway):
 # Methods and paths
 
 @pytest.mark.parametrize("path", [
-    "/", "/nowhere", "/healthz/", "//healthz", "/Healthz", "/healthz/x", "/admin", "/admin/tokens/",
+    "/nowhere", "/ui", "/ui/", "/ui/a/b", "/docs/a/b", "/healthz/", "//healthz", "/Healthz", "/healthz/x", "/admin", "/admin/tokens/",
     "/admin/tokens/x/y", "/admin/tokens/x/rotate/", "/whoami/", "/healthz%2F", "/healthz;x",
     "/./healthz", "/admin/../healthz", "/run/x/y"])
 def test_an_unknown_path_is_404_whatever_the_method_and_token(shared, path):
@@ -134,7 +134,7 @@ def test_an_unknown_path_is_404_whatever_the_method_and_token(shared, path):
 
 
 @pytest.mark.parametrize("path, allowed", [
-    ("/healthz", {"GET", "HEAD"}), ("/readyz", {"GET", "HEAD"}), ("/metrics", {"GET", "HEAD"}),
+    ("/", {"GET", "HEAD"}), ("/ui/x", {"GET", "HEAD"}), ("/docs", {"GET", "HEAD"}), ("/docs/", {"GET", "HEAD"}), ("/healthz", {"GET", "HEAD"}), ("/readyz", {"GET", "HEAD"}), ("/metrics", {"GET", "HEAD"}),
     ("/openapi.json", {"GET", "HEAD"}), ("/whoami", {"GET", "HEAD"}),
     ("/admin/tokens", {"GET", "HEAD", "POST"}), ("/admin/tokens/x", {"DELETE", "PATCH"}),
     ("/admin/tokens/x/rotate", {"POST"})])

@@ -7,6 +7,7 @@ import pathlib
 import socket
 import subprocess
 import tempfile
+import threading
 
 import pytest
 
@@ -308,6 +309,29 @@ def test_landlock_takes_the_place_of_a_root_that_is_refused(new_gateway, tmp_pat
     assert outcomes(gateway, ("list", str(where)), ("list", "/usr"))[0] == "EACCES"
 
 
+def test_a_file_that_is_replaced_meanwhile_is_shown(tmp_path):
+    """As an installation of packages does with /etc/ld.so.cache while agents start."""
+    settings = tmp_path / "settings"
+    settings.write_text("as ever")
+    is_over = threading.Event()
+
+    def replace():
+        while not is_over.is_set():
+            (tmp_path / "settings.new").write_text("as ever")
+            (tmp_path / "settings.new").rename(settings)
+
+    with jailed(None, jail_read=str(settings)) as gateway:
+        app = App(gateway, "starter")
+        replacing = threading.Thread(target=replace)
+        replacing.start()
+        try:
+            for _ in range(20):
+                assert attempted(app, ("read", str(settings))) != ["ENOENT"]
+        finally:
+            is_over.set()
+            replacing.join()
+
+
 def test_a_jail_that_is_demanded_and_refused_ends_the_start(tmp_path):
     if not allows_namespaces(None):
         loud_skip("the kernel allows no namespaces in which there could be none")
@@ -336,3 +360,46 @@ def test_the_configuration_names_a_wrong_path(tmp_path):
     for path in ("/", "/proc/1", "/dev/sda"):
         done = run_program("config", "--jail-read", path, home=tmp_path)
         assert done.returncode == 2 and "jail-read" in done.stderr, done.stderr
+
+
+@either_user
+def test_an_upload_is_not_rewritten_through_what_a_run_gets(user):
+    """Row 6: the run has a copy of its own."""
+    with jailed(user) as gateway:
+        app = App(gateway, "app")
+        token = app.upload("notes.txt", b"as it was")
+        for _ in range(2):
+            found = assert_success(app.run({"do": [["chmod", "attachment-1.txt", 0o600],
+                                                   ["write", "attachment-1.txt", "changed"],
+                                                   ["read", "attachment-1.txt"]]}, files=[token]))["result"]
+            assert found == [None, None, "as it waschanged"]
+        upload, = (gateway.data_dir / "uploads").iterdir()
+        assert upload.read_bytes() == b"as it was"
+
+
+@either_user
+def test_nothing_survives_the_end_of_a_run(user):
+    """Row 19: not by a session of its own, nor by a double fork, nor by ignoring signals."""
+    mark = f"61{os.getpid()}{user or 0}"
+    script = ("import os, signal, time\n"
+              "for number in range(1, 32):\n"
+              "    if number not in (9, 19): signal.signal(number, signal.SIG_IGN)\n"
+              "if os.fork() == 0:\n"
+              "    os.setsid()\n"
+              "    null = os.open('/dev/null', os.O_RDWR)\n"
+              "    for number in range(3): os.dup2(null, number)\n"
+              "    if os.fork() == 0:\n"
+              f"        os.execvp('sleep', ['sleep', '{mark}'])\n"
+              "    os._exit(0)\n")
+
+    def survivors():
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                found += [entry] if f"sleep\0{mark}\0".encode() in entry.read_bytes() else []
+        return found
+
+    with jailed(user) as gateway:
+        done, = outcomes(gateway, ("run", "python3", "-c", script))
+        assert done[0] == 0, done
+        wait_until(lambda: not survivors(), "nothing of the run is left")

@@ -135,6 +135,7 @@ def test_the_events_of_a_job_are_its_states_and_its_turns_own(app, tmp_path):
     with events_of(app, job.id) as again:
         whole = again.rest()
     assert "".join(messages(whole)) == job.text, "also after its end"
+    assert [event.name for event in whole if event.id][0] == "turn", "with what it was asked"
     assert [event.name for event in whole][-2:] == ["done", "state"]
     with events_of(app, job.id, last_id=numbers[-2]) as rest:
         late = rest.rest()

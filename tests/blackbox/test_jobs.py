@@ -218,6 +218,8 @@ def test_so_many_jobs_may_wait_and_no_more(new_gateway):
     ids = [submit(app, {**run_of("x"), **later}) for _ in range(2)]
     refused = post(app, {**run_of("x"), **later})
     assert_error(refused, 429, "too_many_jobs")
+    assert refused.json()["limit"] == {"scope": "app", "window": None, "unit": "jobs", "limit": 2, "used": 2,
+                                       "reserved": 0, "resets_at": None}
     assert int(refused.headers["Retry-After"]) > 0
     other = App(app.gateway, "other")
     submit(other, {**run_of("x"), **later})

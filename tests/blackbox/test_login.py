@@ -9,8 +9,9 @@ REFRESH_LOCK = ".oauth_refresh.lock"
 
 def test_an_agent_that_renews_its_login_is_not_killed(new_gateway, tmp_path):
     """The caller hangs up while a refresh is under way. Without a grace only the lock keeps the KILL
-    away; a killed process would have spent the refresh token and not saved the new one."""
-    gateway = new_gateway(env=fake_env(kill_grace_ms=0))
+    away; a killed process would have spent the refresh token and not saved the new one. In a jail an
+    agent cannot renew it at all: test_custody.py."""
+    gateway = new_gateway(env=fake_env(kill_grace_ms=0, jail="off"))
     lock = gateway.root / ".claude" / REFRESH_LOCK
     lock.mkdir(parents=True)
     asked, saved = tmp_path / "asked", tmp_path / "saved"

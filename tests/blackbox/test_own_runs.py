@@ -7,7 +7,7 @@ from gateway import wait_until
 
 KEYS = {"run_id", "app_name", "agent", "model", "state", "started_at", "ended_at", "prompt_bytes",
         "result_bytes", "duration_ms", "outcome", "error", "stop_reason", "exit_code", "exit_signal",
-        "cost_usd", "usage"}
+        "cost_usd", "usage", "prompt"}
 
 
 @pytest.fixture

@@ -233,6 +233,7 @@ def test_a_second_client_answers(app, forge, mode):
     first = stream_turn(session, {"permission": EDIT})
     question_id = first.expect("permission").json()["id"]
     with tail(session) as second, forge.client(app.token) as client:
+        assert second.expect() == first.opening
         second.expect("permission")
         answered = answer(session, question_id, client, decision="deny")
         if mode == "ask":

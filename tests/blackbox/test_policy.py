@@ -188,7 +188,7 @@ def test_models_that_are_not_listed_are_403(app):
     assert "m2, haiku*" in unnamed["detail"]
     assert_error(app.run("hi", agent="demo"), 403, "model_not_allowed")
     assert app.run("hi", agent="demo", model="haiku-4").status_code == 200
-    patch(app, models=["sonnet"])
+    patch(app, models=["demo-small"])
     assert app.run("hi", agent="demo").status_code == 200, "the default model is allowed"
 
 

@@ -236,7 +236,8 @@ def test_a_replay_ends_with_the_interruption(gateway, tmp_path):
     held = session.hold(tmp_path, {"text": "half of it"}).begun()
     waiting = session.send("never begun")
     wait_until(lambda: len(turn_rows(gateway, session)) >= 1, "its row is there")
-    wait_until(lambda: len(journal(gateway, session)) >= 1, "it has said something")
+    wait_until(lambda: "update" in [event["event"] for event in journal(gateway, session)],
+               "it has said something")
     gateway.kill()
     gateway.start()
     held.hang_up()
@@ -244,10 +245,12 @@ def test_a_replay_ends_with_the_interruption(gateway, tmp_path):
     states = [row["state"] for row in turn_rows(gateway, session)]
     assert set(states) == {"interrupted"}
     with tail(session, after=0) as stream:
-        events = stream.take(1 + len(states))
+        events = stream.take(1 + 2 * len(states))
         assert_one_apart(events, 1)
-        assert [event.name for event in events] == ["update"] + ["failed"] * len(states)
-        body = events[1].json()
+        names = [event.name for event in events]
+        assert names[0] == "turn" and names[-len(states):] == ["failed"] * len(states)
+        assert (names.count("turn"), names.count("update")) == (len(states), 1)
+        body = events[-len(states)].json()
         assert (body["code"], body["ok"], body["turn_index"]) == ("interrupted", False, 1)
         before = session.told({"recall": True})
         assert "half of it" in before, "it wakes with its conversation"

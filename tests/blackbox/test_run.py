@@ -17,6 +17,8 @@ from gateway import Gateway
 from wire import GET_HEALTH, Wire, bearer, request, with_body
 
 KEY = "the-key-of-the-owner"  # looks like no token: only its variable tells
+LOGIN_HINT = ("The agent claude is not logged in: run `clawdforge agent login claude` on the gateway's "
+              "machine.")
 PLAIN_ARGUMENTS = ["-p", "--output-format", "json", "--model", "sonnet", "--setting-sources", "",
                    "--strict-mcp-config", "--no-session-persistence", "--permission-mode", "manual"]
 
@@ -176,9 +178,9 @@ def test_a_body_over_the_limit_is_413(new_gateway):
 @pytest.mark.parametrize("fields, field", [
     ({}, "prompt"), ({"prompt": None}, "prompt"), ({"prompt": 5}, "prompt"),
     ({"prompt": ["x"]}, "prompt"), ({"prompt": ""}, "prompt"), ({"prompt": " \t\r\n"}, "prompt"),
-    ({"agent": "codex"}, "agent"), ({"agent": ""}, "agent"), ({"agent": 1}, "agent"),
+    ({"agent": "a b"}, "agent"), ({"agent": ""}, "agent"), ({"agent": 1}, "agent"),
     ({"model": ""}, "model"), ({"model": "-x"}, "model"), ({"model": "--verbose"}, "model"),
-    ({"model": "a b"}, "model"), ({"model": "a\nb"}, "model"), ({"model": "x" * 129}, "model"),
+    ({"model": "a\nb"}, "model"), ({"model": "x" * 201}, "model"),
     ({"model": {}}, "model"), ({"system": 5}, "system"), ({"system": "a\0b"}, "system"),
     ({"system_mode": "prepend"}, "system_mode"), ({"system_mode": True}, "system_mode"),
     ({"effort": "huge"}, "effort"), ({"effort": ""}, "effort"), ({"effort": 3}, "effort"),
@@ -199,10 +201,20 @@ def test_a_wrong_field_is_named_and_nothing_starts(app, forge, fields, field, tm
 
 
 def test_all_wrong_fields_are_named_at_once(app):
-    answer = app.post({"agent": "codex", "effort": "huge", "timeout_secs": 1})
+    answer = app.post({"agent": "a b", "effort": "huge", "timeout_secs": 1})
     errors = assert_error(answer, 422, "validation_failed")["errors"]
     assert {error["field"] for error in errors} == {"prompt", "agent", "effort", "timeout_secs"}
-    assert "claude" in str(errors) and "demo" in str(errors), "the agents that there are"
+
+
+def test_an_unknown_agent_is_told_which_there_are(app, forge):
+    before = len(rows(forge))
+    answer = app.run("x", agent="unheard-of")
+    body = answer.json()
+    assert (answer.status_code, body["code"]) == (422, "unknown_agent"), body
+    assert [error["field"] for error in body["errors"]] == ["agent"]
+    for name in ("claude", "codex", "demo", "gemini", "opencode"):
+        assert name in body["detail"]
+    assert len(rows(forge)) == before
 
 
 def test_null_is_absent_and_unknown_fields_are_ignored(app):
@@ -215,7 +227,7 @@ def test_null_is_absent_and_unknown_fields_are_ignored(app):
 
 @pytest.mark.parametrize("fields", [
     {"timeout_secs": 5}, {"timeout_secs": 3600}, {"files": []}, {"include": []}, {"system": ""},
-    {"model": "m" * 128}, {"model": "claude-opus-4-1-20250805[1m]"}, {"model": "eu.x/y:z@1"}])
+    {"model": "m" * 200}, {"model": "a b"}, {"model": "claude-opus-4-1-20250805[1m]"}, {"model": "eu.x/y:z@1"}])
 def test_values_at_the_edge_are_allowed(app, fields):
     assert_success(app.run({}, **fields), "ok")
 
@@ -275,7 +287,10 @@ def test_the_environment_is_an_allow_list(app, forge):
     assert env.pop("ENABLE_CLAUDEAI_MCP_SERVERS") == "false"
     assert own["TMPDIR"] == own["CLAUDE_CODE_TMPDIR"]
     assert own["TMPDIR"].startswith(f"{forge.data_dir}/runs/")
-    assert env == {"PATH": "/usr/bin:/bin", "HOME": str(forge.root), "ANTHROPIC_API_KEY": KEY,
+    home = env.pop("HOME")
+    assert home == own["TMPDIR"].removesuffix("tmp") + "home"
+    assert env.pop("CLAUDE_CONFIG_DIR") == f"{home}/.claude"
+    assert env == {"PATH": "/usr/bin:/bin", "ANTHROPIC_API_KEY": KEY,
                    "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
@@ -421,8 +436,8 @@ def test_a_known_failure_is_told_by_its_own_status_and_code(app, forge, known, s
 
 
 @pytest.mark.parametrize("known, status, code, error", [
-    ("agent_not_logged_in", 503, "agent_not_logged_in", "Not logged in · Please run /login"),
-    ("bad_key", 503, "agent_not_logged_in", "Invalid API key · Fix external API key"),
+    ("agent_not_logged_in", 503, "agent_not_logged_in", LOGIN_HINT),
+    ("bad_key", 503, "agent_not_logged_in", LOGIN_HINT),
     ("usage_limit", 429, "account_limit", "Claude AI usage limit reached"),
     ("session_limit", 429, "account_limit",
      "You've hit your session limit · resets 3:30pm (Europe/Berlin)"),
@@ -524,7 +539,8 @@ def test_a_program_that_cannot_be_started_is_503(new_gateway, tmp_path, kind):
     gateway = new_gateway(env=fake_env(claude_bin=program))
     answer = App(gateway).run("hello")
     body = assert_failure(answer, 503, "agent_missing")
-    assert "/" not in body["error"], "the caller is told no path"
+    assert "npm install -g @anthropic-ai/claude-code" in body["error"], "what a session says, too"
+    assert str(tmp_path) not in body["error"], "the caller is told no path"
     assert row_of(gateway, answer)["state"] == "failed"
     assert_nothing_left(gateway)
     assert_success(App(gateway, "other").run("hello", agent="demo"), "You said: hello")

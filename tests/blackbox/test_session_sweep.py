@@ -217,7 +217,7 @@ def test_old_events_are_removed(new_forge):
     assert after and after[0]["turn_index"] == 2
     assert after == [event for event in before if event["turn_index"] == 2]
     assert session.ask("newer")["turn_index"] == 3
-    assert journal(gateway, session)[-1]["id"] == before[-1]["id"] + 3, "no number is given again"
+    assert journal(gateway, session)[-1]["id"] == before[-1]["id"] + 4, "no number is given again"
 
 
 @only_acp
@@ -232,7 +232,7 @@ def test_the_oldest_events_go_when_a_session_has_too_many(new_forge):
     assert 0 < kept[0]["size"] <= 1024 * 1024
     events = journal(gateway, session)
     assert events[-1]["event"] == "done" and events[-1]["turn_index"] == 3
-    assert len(journal(gateway, other)) == 3
+    assert len(journal(gateway, other)) == 4
     sweep(gateway)
     assert journal(gateway, session) == events, "what fits stays"
 

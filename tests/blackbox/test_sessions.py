@@ -380,17 +380,17 @@ def test_an_agent_works_in_a_directory_of_its_own(app, forge):
 def test_everything_said_is_in_the_journal_in_order(app, forge):
     session = app.session()
     session.ask({"text": "a"}, {"thought": "b"}, {"flood": 500}, {"late": "too late"})
-    wait_until(lambda: len(journal(forge, session)) == 505, "the late one is there")
+    wait_until(lambda: len(journal(forge, session)) == 506, "the late one is there")
     session.ask("second")
     events = journal(forge, session)
     assert events[0]["id"] == 1
     kinds = [(event["turn_index"], event["event"]) for event in events]
-    assert kinds == [(1, "update")] * 503 + [(1, "done"), (1, "update"), (2, "update"),
-                                            (2, "update"), (2, "done")]
-    done = events[503]["data"]
+    assert kinds == [(1, "turn")] + [(1, "update")] * 503 + [
+        (1, "done"), (1, "update"), (2, "turn"), (2, "update"), (2, "update"), (2, "done")]
+    done = events[504]["data"]
     assert set(done) >= {"ok", "session_id", "turn_index", "text", "stop_reason", "duration_ms",
                          "usage", "cost_usd"} and "events" not in done
-    assert texts_of([events[504]["data"]]) == ["too late"]
+    assert texts_of([events[505]["data"]]) == ["too late"]
     assert session.row()["last_event_id"] == len(events)
 
 
@@ -544,12 +544,18 @@ def test_no_other_path_is_there(app, path):
         assert answer.status_code == 404, answer.text
 
 
-@pytest.mark.parametrize("name", ["x", "a.b", "..", "%2e%2e", "x" * 200, "a%00b", "a%2Fb", "ü"])
+@pytest.mark.parametrize("name", ["x", "a.b", "%2e%2e", "x" * 200, "a%00b", "a%2Fb", "ü"])
 def test_an_id_that_none_can_have_is_404(app, name):
     client = app.client()
     answers = [client.get(f"/sessions/{name}"), client.delete(f"/sessions/{name}"),
                client.post(f"/sessions/{name}/turn", json={"prompt": "x"})]
     assert {answer.status_code for answer in answers} <= {400, 404}
+
+
+def test_dots_that_a_client_would_resolve_are_404(app):
+    with Wire(app.gateway) as wire:
+        for line in ("GET /sessions/..", "DELETE /sessions/..", "GET /sessions/../turns"):
+            assert wire.ask(request(line, bearer(app.token))).status in (400, 404)
 
 
 # The whole of it

@@ -26,6 +26,7 @@ def absent_reader(session):
     """A stream that is open, and the port of its reader, who will take nothing more of it."""
     stream = tail(session, buffer_bytes=4096)
     session.ask({"text": "the first"})
+    assert stream.expect().name == "turn"
     assert message_of(stream.expect()) == "the first"
     return stream, stream.wire.socket.getsockname()[1]
 

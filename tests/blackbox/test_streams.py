@@ -79,12 +79,12 @@ def test_a_turn_is_told_as_it_happens_and_closed_once(app, forge):
         events = stream.rest()
     assert stream.comments, "a caller sees at once that he is heard"
     done = assert_turn_stream(events, ["one", "two"])
-    assert events[0].id == 1
+    assert (stream.opening.id, events[0].id) == (1, 2)
     assert set(done) == {"ok", "session_id", "turn_index", "text", "stop_reason", "duration_ms",
                          "usage", "cost_usd"}
     assert (done["ok"], done["session_id"], done["turn_index"]) == (True, session.id, 1)
     assert (done["text"], done["stop_reason"]) == ("onetwo", "end_turn")
-    assert events == kept(forge, session)
+    assert [stream.opening, *events] == kept(forge, session)
 
 
 def test_a_stream_tells_the_same_json_as_a_plain_answer(app):
@@ -224,8 +224,8 @@ def test_a_client_cut_off_a_hundred_times_gets_every_event_once(app, forge, tmp_
             stream = tail(session, last_id=received[-1].id)
     stream.close()
     assert_turn_stream(received, numbers(size) * parts)
-    assert received[0].id == 1
-    assert received == kept(forge, session)
+    assert received[0].id == 2
+    assert received == kept(forge, session)[1:]
 
 
 @pytest.mark.timeout(300)
@@ -240,6 +240,8 @@ def test_a_gateway_killed_ten_times_keeps_what_it_has_told(new_forge, tmp_path):
     for turn in range(1, fewer(10) + 1):
         received = []
         stream = stream_turn(session, {"count": count}, {"wait_for": str(tmp_path / "never")})
+        last_id += 1
+        assert stream.opening.id == last_id, "it goes on where the last turn ended"
         enough = choose.randrange(count)
         while len(received) < enough:
             received.append(stream.expect())
@@ -252,10 +254,10 @@ def test_a_gateway_killed_ten_times_keeps_what_it_has_told(new_forge, tmp_path):
             received += stream.until("failed")
         failed = assert_turn_stream(received, numbers(len(received) - 1), "failed")
         assert (failed["code"], failed["turn_index"]) == ("interrupted", turn)
-        assert received[0].id == last_id + 1, "it goes on where the last turn ended"
+        assert received[0].id == last_id + 1
         last_id = received[-1].id
     events = stream_turn(session, {"count": count}).rest()
-    assert events[0].id == last_id + 1
+    assert events[0].id == last_id + 2
     assert_turn_stream(events, numbers(count))
     assert_one_apart(kept(forge, session), 1)
 
@@ -419,7 +421,7 @@ def test_what_was_removed_is_told_as_a_gap(forge):
     with tail(session, last_id=removed - 1) as stream:
         assert gap_of(stream.expect()) == (removed, removed)
     with tail(session, last_id=removed) as stream:
-        assert stream.expect("update").id == removed + 1
+        assert stream.expect("turn").id == removed + 1
     body = page(session, limit=1)
     assert body["gap"] == {"from": 1, "to": removed}
     assert (body["events"], body["next_after"]) == ([events[removed]], removed + 1)
@@ -451,6 +453,7 @@ def test_when_all_was_removed_the_tail_goes_on_behind_it(forge):
     with tail(session) as stream:
         assert gap_of(stream.expect()) == (1, events[-1]["id"])
         session.ask({"text": "more"})
+        stream.expect("turn")
         assert message_of(stream.expect("update")) == "more"
 
 
@@ -489,7 +492,7 @@ def test_a_reader_who_comes_while_a_turn_runs_misses_nothing(app, tmp_path):
     received = first.rest()
     assert_turn_stream(received, numbers(100) * 5)
     for stream in late:
-        assert stream.until("done") == received
+        assert stream.until("done") == [first.opening, *received]
         stream.close()
 
 
@@ -529,11 +532,11 @@ def test_slow_late_and_absent_readers_cost_the_turn_nothing(new_forge):
     begun = time.monotonic()
     alone = through_lags(session, stream_turn(session, *script).rest())
     seconds_alone = time.monotonic() - begun
-    before, first_id = peak_bytes(forge), alone[-1].id + 1
+    before, first_id = peak_bytes(forge), alone[-1].id + 2  # after what it is asked
 
     slow_end = threading.Event()
-    slow = tail(session, last_id=first_id - 1, buffer_bytes=4096)
-    absent = [tail(session, last_id=first_id - 1, buffer_bytes=4096) for _ in range(ABSENT)]
+    slow = tail(session, last_id=first_id - 2, buffer_bytes=4096)
+    absent = [tail(session, last_id=first_id - 2, buffer_bytes=4096) for _ in range(ABSENT)]
     slow_events = []
 
     def read_slowly():
@@ -542,7 +545,8 @@ def test_slow_late_and_absent_readers_cost_the_turn_nothing(new_forge):
     reader = threading.Thread(target=read_slowly)
     reader.start()
     begun = time.monotonic()
-    eager = through_lags(session, stream_turn(session, *script).rest())
+    turn = stream_turn(session, *script)
+    eager = through_lags(session, turn.rest())
     seconds = time.monotonic() - begun
     grown = peak_bytes(forge) - before
     slow_end.set()
@@ -553,9 +557,10 @@ def test_slow_late_and_absent_readers_cost_the_turn_nothing(new_forge):
     assert SANITIZED or grown < GROWN_BYTES_MAX, grown  # a sanitizer keeps what was freed
     if slow_events[-1].name == "lagged":  # where the turn takes long enough for that
         slow_events.pop()
-    assert slow_events == eager[:len(slow_events)]
-    with tail(session, last_id=first_id - 1) as late:
-        assert late.take(len(eager)) == eager
+    whole = [turn.opening, *eager]
+    assert slow_events == whole[:len(slow_events)]
+    with tail(session, last_id=first_id - 2) as late:
+        assert late.take(len(whole)) == whole
     for stream in (slow, *absent):
         stream.close()
 
@@ -566,6 +571,7 @@ def test_a_reader_who_does_not_read_is_told_that_it_lags(new_forge, tmp_path):
     stream = tail(session, buffer_bytes=4096)
     begun = time.monotonic()
     session.ask({"text": "the first"})
+    stream.expect("turn")
     assert message_of(stream.expect()) == "the first"
     for _ in range(2):  # more than the sockets hold, so that one piece cannot be sent
         session.ask({"flood": fewer(100_000)})
@@ -591,13 +597,23 @@ def test_the_tail_of_a_closed_session_ends_after_its_last_event(app, forge):
     session.close()
     events = tail(session).rest()
     assert events == kept(forge, session)
-    assert tail(session, last_id=events[-1].id).rest() == []
+    # EventSource comes back with the last id, and stops when it is told so.
+    answer = tail(session, last_id=events[-1].id)
+    assert answer.status == 204
+    answer.close()
+    with tail(session, last_id=events[-2].id) as stream:
+        assert (stream.status, stream.rest()) == (200, events[-1:])
+    silent = app.session()
+    silent.close()
+    assert tail(silent).status == 204
+    assert page(silent) == {"events": [], "next_after": 0}
 
 
 def test_a_session_closed_under_its_readers_tells_them(app, tmp_path):
     session = app.session()
     turn = stream_turn(session, {"text": "x"}, {"wait_for": str(tmp_path / "never")})
     follower = tail(session)
+    assert follower.expect() == turn.opening
     assert message_of(turn.expect()) == message_of(follower.expect()) == "x"
     session.close()
     rest = turn.rest()
@@ -628,6 +644,7 @@ def test_streams_end_with_their_token(forge, tmp_path, way):
     session, gate = caller.session(), tmp_path / "gate"
     turn = stream_turn(session, {"text": "x"}, {"wait_for": str(gate)}, {"text": "secret"})
     follower = tail(session)
+    assert follower.expect() == turn.opening
     assert message_of(turn.expect()) == message_of(follower.expect()) == "x"
     way(forge, session)
     # Both streams end while the turn still waits for the gate: it is not the turn's end that ends them.
@@ -670,6 +687,7 @@ def test_a_draining_gateway_says_goodbye_and_lets_turns_end(new_forge, tmp_path)
     turn = stream_turn(session, {"text": "x"}, {"wait_for": str(gate)}, {"text": "y"})
     follower = tail(session)
     idle = tail(Talker(forge, "other").session())
+    assert follower.expect() == turn.opening
     assert message_of(turn.expect()) == message_of(follower.expect()) == "x"
     forge.process.terminate()
     for stream in (follower, idle):
@@ -680,7 +698,7 @@ def test_a_draining_gateway_says_goodbye_and_lets_turns_end(new_forge, tmp_path)
     assert messages(rest) == ["y"] and rest[-1].name == "done"
     assert forge.wait() == 0
     forge.start()
-    with tail(session, last_id=1) as stream:
+    with tail(session, last_id=2) as stream:
         assert stream.until("done") == rest
 
 
@@ -694,7 +712,7 @@ def test_a_turn_that_outlasts_the_drain_gets_its_closing_event(new_forge, tmp_pa
     assert [event.name for event in rest if event.name != "update"] == ["failed"]
     assert rest[-1].json()["code"] == "interrupted"
     forge.start()
-    with tail(session, last_id=1) as stream:
+    with tail(session, last_id=2) as stream:
         assert stream.until("failed") == rest
 
 

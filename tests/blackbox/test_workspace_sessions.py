@@ -83,14 +83,6 @@ def test_what_cannot_be_had_is_told(app):
     assert app.ids() == []
 
 
-def test_reading_alone_needs_a_jail(app):
-    answer = app.create(workspace="read")
-    if answer.status_code == 200:
-        assert answer.json()["workspace_mode"] == "read"
-    else:
-        assert_error(answer, 422, "jail_needed")
-
-
 # Copies
 
 def test_a_copy_is_the_sessions_own(app, place):

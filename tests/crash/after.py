@@ -376,6 +376,13 @@ class Check:
                    f"{session.id}: turns {expected} have closing events {sorted(closings)}")
         for index, event in closings.items():
             self.hold(event["data"]["turn_index"] == index, f"{session.id}: {event}")
+            # What it was asked comes first, also of one that waited when the gateway was killed.
+            names = [one["event"] for one in told.get(index, [])]
+            self.hold(names[:1] == ["turn"] and "turn" not in names[1:],
+                       f"{session.id}: turn {index} begins with {names[:2]}")
+            asked = told[index][0]["data"] if names else {}
+            self.hold(asked.get("turn_index") == index and asked.get("prompt"),
+                       f"{session.id}: turn {index} was asked {asked}")
             if event["data"].get("code") == "interrupted":
                 self.figures["turns interrupted"] += 1
             if index in session.answers:
@@ -395,7 +402,7 @@ class Check:
         self.hold(body == closing["data"], f"{session.id}: turn {index} was answered as {body} "
                                             f"and is closed as {closing['data']}")
         kept = [event["data"]["message"] if event["event"] == "permission" else event["data"]
-                for event in told if event["event"] != "permission_resolved"]
+                for event in told if event["event"] not in ("turn", "permission_resolved")]
         self.hold(kept == events, f"{session.id}: turn {index} was answered with "
                                    f"{len(events)} events, and {len(kept)} are kept")
 

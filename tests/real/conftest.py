@@ -215,7 +215,9 @@ def new_house(tmp_path, api):
     def make(may_hold_agents=False, **env):
         """Agents that live on between turns are ended by the gateway's own end."""
         number = len(made)
-        surroundings = {"CLAWDFORGE_CLAUDE_BIN": str(CLAUDE), "ANTHROPIC_BASE_URL": api.url,
+        # Most tests count processes: spares are for those that ask for them.
+        surroundings = {"CLAWDFORGE_CLAUDE_BIN": str(CLAUDE), "CLAWDFORGE_WARM": "off",
+                        "ANTHROPIC_BASE_URL": api.url,
                         "ANTHROPIC_API_KEY": API_KEY}
         surroundings.update(env)
         environment = {name: value for name, value in surroundings.items() if value is not None}

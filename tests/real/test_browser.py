@@ -142,7 +142,7 @@ def test_a_browser_gets_the_whole_turn_across_broken_connections(browser, tmp_pa
             (event["id"], event["event"]) for event in result["heard"]]
         assert [event["data"] for event in kept] == [
             json.loads(event["data"]) for event in result["heard"]]
-        assert len(kept) == EVENTS + 2 and kept[-1]["event"] == "done"
+        assert len(kept) == EVENTS + 3 and (kept[0]["event"], kept[-1]["event"]) == ("turn", "done")
         assert result["connections"] == CUTS + 1
         assert len(proxy.last_ids) == CUTS and proxy.last_ids == sorted(proxy.last_ids)
         wait_until(lambda: not session.state()["busy"], "the turn is over")

@@ -8,6 +8,7 @@ from conftest import API_KEY
 from model_api import scripted
 
 KEYS = {"ok", "error", "stderr", "duration_ms", "stop_reason", "code", "detail", "request_id"}
+LOGIN_HINT = "The agent claude is not logged in: run `clawdforge agent login claude` on the gateway's machine."
 
 
 def failed(answer, status, code):
@@ -25,8 +26,8 @@ def failed(answer, status, code):
 
 @pytest.mark.parametrize("api_status,status,code,words", [
     (400, 502, "api_error", "API Error: 400"),
-    (401, 503, "agent_not_logged_in", "Invalid API key"),
-    (403, 503, "agent_not_logged_in", "Failed to authenticate"),
+    (401, 503, "agent_not_logged_in", LOGIN_HINT),
+    (403, 503, "agent_not_logged_in", LOGIN_HINT),
     (404, 422, "unknown_model", "There's an issue with the selected model"),
     (413, 413, "prompt_too_long", "Request too large"),
     (429, 429, "account_limit", "Request rejected (429)"),
@@ -74,7 +75,7 @@ def test_not_logged_in(new_house):
     house = new_house(ANTHROPIC_API_KEY=None)
     answer = house.run("hello")
     body = failed(answer, 503, "agent_not_logged_in")
-    assert body["error"] == "Not logged in · Please run /login"
+    assert body["error"] == LOGIN_HINT
     assert house.api.calls() == 0
 
 

@@ -78,7 +78,7 @@ def test_a_session_is_made_and_its_first_turn_answered(parlour):
     talk = parlour.talk(agent="claude", meta={"ticket": 7})
     assert str(uuid.UUID(talk.id)) == talk.id
     assert talk.created["agent"] == "claude"
-    assert talk.created["model"] is None
+    assert talk.created["model"] == "sonnet"  # the default of the configuration
     assert parlour.api.calls() == 0
     body = talk.say("hello there")
     assert body["text"] == "fake reply to: hello there"

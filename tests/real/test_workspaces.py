@@ -79,3 +79,17 @@ def test_a_run_sees_it(desk):
     desk.assert_nothing_left()
     wait_until(lambda: branches(desk.repo) == ["main"], "the branch of the run goes")
     assert_clean(desk.repo)
+
+
+def test_it_is_only_read_in_mode_read(desk):
+    talk = desk.talk(agent="claude", workspace="read", permission_mode="approve_all")
+    path = desk.repo / "src" / "main.txt"
+    talk.say(scripted("try it", tool("Bash", command=f"cat {path}; echo three > {path}; touch new.txt",
+                                     description="try"), {"text": "tried"}))
+    sent = desk.api.sent_text()
+    assert "one\\\\ntwo" in sent or "one\\ntwo" in sent
+    assert "Read-only file system" in sent
+    assert path.read_text() == "one\ntwo\n" and not (desk.repo / "new.txt").exists()
+    assert changed(desk, talk) == []
+    talk.close()
+    assert_clean(desk.repo)

@@ -14,14 +14,14 @@ BEAST_FILES_MAX = 4
 
 ROOT_FILES = {"CMakeLists.txt", "CMakePresets.json", "README.md", "CONTRIBUTING.md", "CHANGELOG.md",
               "LICENSE", ".clang-format", ".clang-tidy", ".editorconfig", "run", "test"}
-TREES = ("src", "docs", "tests", "bench", "scripts", "cmake", ".ci")
+TREES = ("src", "docs", "tests", "bench", "scripts", "cmake", "dashboard", ".ci")
 TEXT_SUFFIXES = {".h", ".cc", ".in", ".py", ".md", ".yaml", ".yml", ".sql", ".cmake", ".json",
-                 ".txt", ".toml", ".sh", ""}
+                 ".txt", ".toml", ".sh", ".ts", ".tsx", ".css", ".mjs", ""}
 MAIN_MAY_INCLUDE = {"base", "process/host", "agent/demo", "offline", "doctor", "daemon", "cli"}
 # What the tests of a room use beyond what the room itself may: fixtures, and the real thing below.
 TESTS_MAY_INCLUDE = {
     "agent/demo": {"agent/claude"},
-    "api/core": {"api/admin", "api/jobs", "api/native", "api/workspaces", "http/server", "agent/core", "ledger", "sessions/live",
+    "api/core": {"api/admin", "api/dashboard", "ledger/browsers", "api/jobs", "api/native", "api/workspaces", "http/server", "agent/core", "ledger", "sessions/live",
                  "storage/disk", "storage/work", "uploads"},
     "ledger/jobs": {"ledger"},
     "api/native": {"agent/core", "ledger", "sessions/live", "storage/disk", "storage/work"},
@@ -36,6 +36,11 @@ ROOM = r"[a-z_]+(?:/[a-z_]+)?"
 
 def sources(root):
     return sorted(p for p in (root / "src").rglob("*") if p.suffix in (".h", ".cc"))
+
+
+def page_sources(root):
+    """Of the dashboard; the stories and texts of its tests are data."""
+    return sorted(p for p in (root / "dashboard").rglob("*") if p.suffix in (".ts", ".tsx", ".css", ".mjs"))
 
 
 def documents(root):
@@ -206,7 +211,7 @@ def large_rooms(root):
 
 def long_files(root):
     found = []
-    for path in sources(root) + sorted((root / "tests").rglob("*.py")):
+    for path in sources(root) + page_sources(root) + sorted((root / "tests").rglob("*.py")):
         most = SOURCE_LINES_MAX
         if is_test(path.relative_to(root)):
             most = TEST_LINES_MAX
@@ -242,8 +247,15 @@ def functions_of(text):
 def long_functions(root):
     return [f"{path.relative_to(root)}:{line}: a function of {count} lines, at most "
             f"{FUNCTION_LINES_MAX}"
-            for path in sources(root) for line, count in functions_of(path.read_text())
-            if count > FUNCTION_LINES_MAX]
+            for path in sources(root) + [p for p in page_sources(root) if p.suffix != ".css"]
+            for line, count in functions_of(path.read_text())
+            if count > FUNCTION_LINES_MAX and not is_class(path, line)]
+
+
+def is_class(path, line):
+    """Of TypeScript a class ends as a function does."""
+    return path.suffix in (".ts", ".tsx", ".mjs") and re.match(
+        r"(?:export )?(?:default )?(?:class|interface) ", path.read_text().splitlines()[line - 1])
 
 
 # Names
@@ -325,6 +337,32 @@ def banned_words(root):
                 word = re.search(pattern, line)
                 if word and applies(relative, room):
                     found.append(f"{relative}:{number}: {word.group().strip()}: {instead}")
+    return found
+
+
+# What an agent says is hostile, so the page has no place where a text becomes HTML or a program. What the browser keeps
+# is in one file.
+PAGE_SINKS = re.compile(r"\binnerHTML\b|\bouterHTML\b|\binsertAdjacentHTML\b|\bdocument\s*\.\s*write|\beval\s*\("
+                        r"|\bnew Function\b|\bdangerouslySetInnerHTML\b|\bsrcdoc\b|\bdocument\.cookie\b")
+PAGE_KEEPS = re.compile(r"\b(?:local|session)Storage\b")
+PAGE_KEEPER = "dashboard/state/keep.ts"
+PAGE_ABSOLUTE = re.compile(r"""\b(?:ask|askIfThere|askBlob|request|patiently|fetch)(?:<[^(]*>)?\(\s*["'`]/""")
+
+
+def page_sinks(root):
+    found = []
+    for path in page_sources(root):
+        relative = path.relative_to(root)
+        if "tests" in relative.parts:
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            code = re.sub(r"^\s*(?://|\*|/\*).*|(?<!:)//.*", "", line)
+            if word := PAGE_SINKS.search(code):
+                found.append(f"{relative}:{number}: {word.group()}: a text must not become HTML or a program")
+            elif (word := PAGE_KEEPS.search(code)) and relative.as_posix() != PAGE_KEEPER:
+                found.append(f"{relative}:{number}: {word.group()}: only {PAGE_KEEPER} keeps anything")
+            elif word := PAGE_ABSOLUTE.search(code):
+                found.append(f"{relative}:{number}: an absolute address does not work below a path of a proxy")
     return found
 
 
@@ -509,6 +547,6 @@ def undocumented_codes(root):
 
 
 CHECKS = [wrong_includes, wrong_sights, long_files, long_functions, large_rooms, names_twice,
-          banned_words, retired_words, beast_everywhere,
+          banned_words, page_sinks, retired_words, beast_everywhere,
           foreign_places, dead_paths, titles, undocumented_errors, undocumented_limits,
           undocumented_codes]

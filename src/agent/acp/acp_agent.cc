@@ -132,7 +132,9 @@ void AcpAgent::take(AcpMessage message, std::vector<AgentEvent>& events) {
   event.memory = std::move(memory);
   event.json = std::move(message.json);
   event.text = std::move(message.text);
+  event.is_of_tool = !message.tool_call_id.empty();
   event.question = std::move(message.question);
+  event.context = message.context;
   events.push_back(std::move(event));
 }
 

@@ -34,6 +34,9 @@ class AcpAgent final : public SessionAgent {
   AcpAgent(std::unique_ptr<Child> child, AgentSetup setup);
 
   ProcessMark mark() const override { return pipe_.mark(); }
+  Task<std::optional<Failure>> warm_up() override;
+  void adopt(AppName app) override;
+  bool is_ending() const override { return pipe_.has_left(); }
   Task<Opening> open(Conversation conversation) override;
   void begin_turn(std::string prompt) override;
   Task<AgentNews> next() override;
@@ -67,6 +70,7 @@ class AcpAgent final : public SessionAgent {
   // The agent takes no system prompt: it goes in front of the first prompt.
   bool has_system_to_say() const { return !conversation_.system.empty() && !dialect_.takes_system; }
   const AcpOption* option_of(std::string_view category, std::string_view id) const;
+  void note_choices() const;
   Failure failure_of_error(const AcpError& error) const;
 
   // acp_agent.cc: reading, and what a message means.
@@ -85,7 +89,7 @@ class AcpAgent final : public SessionAgent {
 
   void send(std::string line);
 
-  const AgentSetup setup_;
+  AgentSetup setup_;
   AgentPipe pipe_;
   LineReader reader_;
   bool is_nonsense_ = false;  // it has broken the protocol, and nothing of it counts any more
@@ -96,7 +100,8 @@ class AcpAgent final : public SessionAgent {
 
   Conversation conversation_;
   AcpDialect dialect_;
-  AcpResult abilities_;  // what initialize answered
+  AcpResult abilities_;   // what initialize answered
+  bool is_warm_ = false;  // that was done ahead
   std::vector<AcpOption> options_;
   std::string mode_;
   bool is_loaded_ = false;

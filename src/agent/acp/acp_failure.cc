@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "agent/failure/agent_failure.h"
 #include "agent/failure/api_failure.h"
 
 namespace clawdforge {
@@ -47,11 +48,7 @@ Failure failure_of(const AcpError& error, const AgentSpec& spec, std::optional<s
                    const std::vector<std::string>& secrets) {
   FailureReport said = report_of(error);
   if (said.text.empty()) said.text = fmt::format("{} reported error {}.", spec.name, error.code);
-  Failure failure = failure_of(said, now, secrets);
-  if (failure.cause == Cause::login && !spec.login_hint.empty()) {
-    failure.message = spec.login_hint;
-  }
-  return failure;
+  return with_login_hint(failure_of(said, now, secrets), spec);
 }
 
 bool is_conversation_lost(const AcpError& error) {

@@ -114,7 +114,10 @@ struct Reading {
     message.tool_call_id = report.call_id.value_or("");
     message.tool_kind = report.kind;
   }
-  void operator()(const UsageReport& report) const { message.cost_usd = report.cost_usd; }
+  void operator()(const UsageReport& report) const {
+    message.cost_usd = report.cost_usd;
+    message.context = report.context;
+  }
   void operator()(Question& question) const {
     message.tool_call_id = question.call_id;
     message.tool_kind = question.asked.kind;

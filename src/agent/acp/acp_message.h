@@ -72,6 +72,7 @@ struct AcpMessage {
   std::string tool_call_id;  // empty: it is about no tool call
   std::string tool_kind;
   std::optional<double> cost_usd;             // of the conversation so far
+  std::optional<ContextUse> context;          // likewise
   std::optional<PermissionRequest> question;  // of session/request_permission
 };
 

@@ -26,11 +26,28 @@ std::optional<Failure> nonsense_in_id(std::string_view id, const AgentSpec& spec
 
 }  // namespace
 
+Task<std::optional<Failure>> AcpAgent::warm_up() {
+  pipe_.begin_opening();
+  auto failure = co_await initialize();
+  pipe_.end_opening();
+  is_warm_ = !failure;
+  co_return failure;
+}
+
+void AcpAgent::adopt(AppName app) {
+  setup_.adopt(std::move(app));
+  pipe_.adopt();
+}
+
 Task<Opening> AcpAgent::open(Conversation conversation) {
   pipe_.begin_opening();
   conversation_ = std::move(conversation);
   auto failure = co_await open_in_steps();
   pipe_.end_opening();
+  // A spare that has ended says nothing of what a start would give: its owner makes one.
+  if (failure && is_warm_ && failure->cause == Cause::agent_exited) {
+    failure->cause = Cause::conversation_gone;
+  }
   if (failure) co_return std::unexpected(std::move(*failure));
   co_return Opened{.agent_session_id = conversation_.agent_session_id,
                    .is_loaded = is_loaded_,
@@ -88,7 +105,9 @@ void AcpAgent::take_early(AcpMessage message) {
 }
 
 Task<AcpAgent::Step> AcpAgent::open_in_steps() {
-  if (auto failure = co_await initialize()) co_return failure;
+  if (!is_warm_) {
+    if (auto failure = co_await initialize()) co_return failure;
+  }
   if (!setup_.spec.auth_method.empty()) {
     auto answer = co_await ask_well("authenticate", authenticate_params(setup_.spec.auth_method));
     if (!answer) co_return std::move(answer.error());
@@ -117,6 +136,9 @@ Task<AcpAgent::Step> AcpAgent::initialize() {
 }
 
 Task<AcpAgent::Step> AcpAgent::load_or_begin() {
+  const bool replaces =
+      conversation_.system_mode == SystemMode::replace && !conversation_.system.empty();
+  if (replaces && !dialect_.takes_system) co_return system_mode_not_supported(setup_.spec);
   const std::string id = std::exchange(conversation_.agent_session_id, {});
   auto params = session_params(conversation_, dialect_, id);
   if (!params) {
@@ -159,6 +181,7 @@ Task<AcpAgent::Step> AcpAgent::begin_another() {
   options_ = std::move(answer->options);
   mode_ = std::move(answer->mode);
   owes_system_ = has_system_to_say();
+  note_choices();
   if (!setup_.spec.takes_title) co_return std::nullopt;
   co_return co_await set_title();
 }
@@ -179,6 +202,14 @@ const AcpOption* AcpAgent::option_of(std::string_view category, std::string_view
   auto found = std::ranges::find(options_, category, &AcpOption::category);
   if (found == options_.end()) found = std::ranges::find(options_, id, &AcpOption::id);
   return found == options_.end() ? nullptr : &*found;
+}
+
+void AcpAgent::note_choices() const {
+  const AcpOption* const models = option_of("model", "model");
+  const AcpOption* const efforts = option_of("thought_level", "effort");
+  using Values = std::vector<std::string>;
+  setup_.note_choices(models == nullptr ? Values() : models->values,
+                      efforts == nullptr ? Values() : efforts->values);
 }
 
 Task<AcpAgent::Chosen> AcpAgent::choose(std::string category, std::string id, std::string value) {
@@ -238,7 +269,10 @@ Task<AcpAgent::Step> AcpAgent::choose_mode() {
 Task<AcpAgent::Step> AcpAgent::choose_model() {
   const std::string& model = conversation_.model;
   if (model.empty()) co_return std::nullopt;
+  // One that no app asked for is left out where the agent does not have it.
+  const bool is_default = model == setup_.spec.default_model;
   const AcpOption* option = option_of("model", "model");
+  if (option == nullptr && is_default) co_return std::nullopt;
   if (option == nullptr) {
     co_return Failure{
         .kind = Errc::invalid,
@@ -248,7 +282,7 @@ Task<AcpAgent::Step> AcpAgent::choose_model() {
   const std::vector<std::string> known = option->values;
   auto chosen = co_await choose("model", "model", model);
   if (!chosen) co_return std::move(chosen.error());
-  if (!*chosen) co_return unknown_model(setup_.spec, model, known);
+  if (!*chosen && !is_default) co_return unknown_model(setup_.spec, model, known);
   co_return std::nullopt;
 }
 

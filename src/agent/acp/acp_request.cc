@@ -26,15 +26,25 @@ std::optional<std::string> one_line_of(const std::string& mcp_servers) {
   return boost::json::serialize(*servers);
 }
 
+// An object adds to the agent's own prompt, a text replaces it.
+void append_system(std::string& meta, const Conversation& conversation) {
+  if (conversation.system_mode == SystemMode::replace) {
+    append_member(meta, "systemPrompt", conversation.system);
+    return;
+  }
+  append_name(meta, "systemPrompt");
+  meta += '{';
+  append_member(meta, "append", conversation.system);
+  meta += '}';
+}
+
 // The adapter for Claude adds the owner's MCP servers, asks for a guess at the next prompt
 // after every turn, and takes a prompt that begins with a slash for a command, unless it is
 // told not to. It does not ask before it only reads: where all is denied or asked, it has to.
 std::string meta_of(const Conversation& conversation, const AcpDialect& dialect) {
   std::string meta = "{";
   if (dialect.takes_system && !conversation.system.empty()) {
-    meta += R"("systemPrompt":{)";
-    append_member(meta, "append", conversation.system);
-    meta += '}';
+    append_system(meta, conversation);
   }
   if (dialect.is_claude) {
     if (meta.back() != '{') meta += ',';

@@ -178,7 +178,9 @@ void AcpxAgent::note_event(AcpMessage message, bool is_late, AgentNews& news) {
   AgentEvent event;
   event.json = std::move(message.json);
   event.text = std::move(message.text);
+  event.is_of_tool = !message.tool_call_id.empty();
   event.question = std::move(message.question);
+  event.context = message.context;
   event.is_late = is_late;
   news.events.push_back(std::move(event));
 }

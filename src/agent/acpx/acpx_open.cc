@@ -27,10 +27,14 @@ Task<Opening> AcpxAgent::open(Conversation conversation) {
   co_return Opened{.agent_session_id = fmt::format("{}{}", kAcpxIdPrefix, record_id_),
                    .is_loaded = is_loaded_,
                    .can_load = true,
-                   .version = setup_.version == nullptr ? "" : *setup_.version};
+                   .version = setup_.lore == nullptr ? "" : setup_.lore->version};
 }
 
 Task<AcpxAgent::Step> AcpxAgent::open_in_steps() {
+  const Conversation& wanted = call_.conversation;
+  if (wanted.system_mode == SystemMode::replace && !wanted.system.empty()) {
+    co_return system_mode_not_supported(setup_.spec);
+  }
   if (auto failure = co_await open_session()) co_return failure;
   if (is_loaded_ || call_.conversation.effort.empty()) co_return std::nullopt;
   co_return co_await choose_effort();

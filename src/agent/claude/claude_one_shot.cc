@@ -5,18 +5,22 @@
 #include "agent/claude/claude_cli.h"
 #include "agent/claude/cli_failure.h"
 #include "agent/claude/cli_result.h"
+#include "agent/failure/agent_failure.h"
 #include "agent/failure/api_failure.h"
 
 namespace clawdforge {
 namespace {
 
 constexpr std::size_t kOneShotReadBytes = 64 * 1024;
+// What a line of stream-json has somewhere that answers our request, or that is a result.
+constexpr std::string_view kGreeted = R"("control_response")";
+constexpr std::string_view kResultMark = R"("result")";
 
 }  // namespace
 
 std::vector<std::string> claude_one_shot_arguments(const StartOrder& order,
                                                    const OneShotRequest& request) {
-  return claude_arguments(request, order.spec.applies_owner_settings);
+  return claude_arguments(request, order.spec.applies_owner_settings, order.is_spare);
 }
 
 ClaudeOneShot::ClaudeOneShot(std::unique_ptr<Child> child, AgentSetup setup,
@@ -50,18 +54,85 @@ Task<void> ClaudeOneShot::wait_for_end(std::chrono::milliseconds most) {
   co_await ended_.wait_for(most);
 }
 
+// The first step of the protocol is most of what a program needs to begin.
+Task<std::optional<Failure>> ClaudeOneShot::warm_up() {
+  is_begun_ = true;
+  tasks_.spawn(await_end());
+  tasks_.spawn(watch_warm_up());
+  (void)co_await child_->write(spare_greeting());
+  while (!is_warm_) {
+    auto piece = co_await child_->read(kOneShotReadBytes);
+    if (!piece || piece->empty()) break;
+    lines_.feed(std::move(*piece));
+    while (const auto line = lines_.next()) is_warm_ = is_warm_ || line->contains(kGreeted);
+    if (lines_.is_too_long()) break;
+  }
+  ended_.notify_all();  // the watch is over
+  if (is_warm_) co_return std::nullopt;
+  co_await wait_for_end(kWindDownMax);
+  co_return agent_failed("agent_exited", setup_.spec.name + " did not get ready for a prompt.");
+}
+
+Task<void> ClaudeOneShot::watch_warm_up() {
+  const auto end = Timer::clock_type::now() + setup_.start_max;
+  while (!is_warm_ && !status_ && !is_stopped_ && Timer::clock_type::now() < end) {
+    co_await ended_.wait_until(end);
+  }
+  if (!is_warm_) child_->let_go();
+}
+
+void ClaudeOneShot::adopt(AppName app, OneShotRequest request) {
+  setup_.adopt(std::move(app));
+  reads_on_ = setup_.permission_mode == PermissionMode::approve_all;
+  held_ = setup_.open_memory();
+  prompt_ = spare_prompt(prompt_text(request));
+}
+
+// A command in the background can wake the model up once more: the print mode waits for that and
+// prints the last result. Until then, or until the first where no command can be left.
+Task<void> ClaudeOneShot::read_lines(ResultReader* reader, GaugeShare* held) {
+  while (true) {
+    while (const auto line = lines_.next()) {
+      if (!line->contains(kResultMark)) continue;
+      ResultReader one;
+      one.feed(*line);
+      co_await feed(&one, "\n");  // a large one is read by the compute worker
+      if (no_memory_) co_return;
+      if (!one.result()) continue;
+      *reader = std::move(one);
+      if (!reads_on_) co_return;
+    }
+    held->set(lines_.held_bytes());
+    if (lines_.is_too_long() || !count_held(lines_.held_bytes())) {
+      child_->let_go();
+      co_return;
+    }
+    auto piece = co_await child_->read(kOneShotReadBytes);
+    if (!piece || piece->empty()) co_return;
+    lines_.feed(std::move(*piece));
+  }
+}
+
+// False: there is no memory for so much.
+bool ClaudeOneShot::count_held(std::size_t bytes) {
+  const auto counted = refused_by(held_.resize(bytes > kUncountedOutputBytesMax ? bytes : 0));
+  if (!counted) no_memory_ = counted.error();
+  return counted.has_value();
+}
+
 // Until the result is there, the output has ended, or there is too much of it.
 Task<void> ClaudeOneShot::read_result(ResultReader* reader, GaugeShare* held) {
+  if (is_warm_) {
+    co_await read_lines(reader, held);
+    co_return;
+  }
   while (true) {
     auto piece = co_await child_->read(kOneShotReadBytes);
     if (!piece || piece->empty()) break;
     const bool is_done = co_await feed(reader, std::move(*piece));
     held->set(reader->held_bytes());
     if (is_done) co_return;
-    const std::size_t bytes = reader->held_bytes();
-    const auto counted = refused_by(held_.resize(bytes > kUncountedOutputBytesMax ? bytes : 0));
-    if (!counted) {
-      no_memory_ = counted.error();
+    if (!count_held(reader->held_bytes())) {
       child_->let_go();
       co_return;
     }
@@ -99,9 +170,8 @@ Task<bool> ClaudeOneShot::feed(ResultReader* reader, std::optional<std::string> 
 }
 
 Task<OneShotAnswer> ClaudeOneShot::answer() {
-  is_begun_ = true;
+  if (!std::exchange(is_begun_, true)) tasks_.spawn(await_end());
   tasks_.spawn(send_prompt());
-  tasks_.spawn(await_end());
   ResultReader reader;
   GaugeShare held(setup_.gauges.output_bytes);
   co_await read_result(&reader, &held);
@@ -109,12 +179,14 @@ Task<OneShotAnswer> ClaudeOneShot::answer() {
   OneShotAnswer answer;
   if (const auto& result = reader.result()) {
     answer.text = result->is_error ? "" : result->text;
+    answer.structured = result->structured;
     answer.stop_reason = result->stop_reason;
     answer.usage = result->usage;
     answer.cost_usd = result->cost_usd;
     answer.denials = result->denials;
     if (result->is_error) {
-      answer.failure = failure_of(result->report(), setup_.now(), setup_.secrets);
+      answer.failure =
+          with_login_hint(failure_of(result->report(), setup_.now(), setup_.secrets), setup_.spec);
       // A failure can wait for what the program still says on its standard error.
       co_await wait_for_end(kWindDownMax);
     }
@@ -136,10 +208,10 @@ Task<Failure> ClaudeOneShot::fail_without_result(const ResultReader* reader) {
     child_->let_go();
     while (!status_ && !is_stopped_) co_await ended_.wait();
   }
-  Failure why = failure_of(setup_.spec.name, SilentEnd{.status = status_.value_or(Unknown{}),
-                                                       .has_output = reader->has_output(),
-                                                       .is_too_large = reader->is_too_large(),
-                                                       .error_tail = child_->error_tail()});
+  Failure why = failure_of(setup_.spec, SilentEnd{.status = status_.value_or(Unknown{}),
+                                                  .has_output = reader->has_output(),
+                                                  .is_too_large = reader->is_too_large(),
+                                                  .error_tail = child_->error_tail()});
   if (!is_stopped_) setup_.report_end(why, setup_.shown_tail(child_->error_tail()));
   co_return why;
 }

@@ -11,6 +11,7 @@
 
 #include "agent/core/agent_setup.h"
 #include "agent/core/agent_starter.h"
+#include "agent/core/line_reader.h"
 #include "base/async/signal.h"
 #include "base/async/task_group.h"
 #include "process/tree/child.h"
@@ -36,6 +37,9 @@ class ClaudeOneShot final : public OneShotAgent {
   ClaudeOneShot(std::unique_ptr<Child> child, AgentSetup setup, const OneShotRequest& request);
 
   ProcessMark mark() const override { return setup_.mark_of(*child_); }
+  Task<std::optional<Failure>> warm_up() override;
+  void adopt(AppName app, OneShotRequest request) override;
+  bool is_ending() const override { return status_ || is_stopped_; }
   Task<OneShotAnswer> answer() override;
   void stop() override;
   Task<void> finish() override;
@@ -46,11 +50,17 @@ class ClaudeOneShot final : public OneShotAgent {
   Task<void> wait_for_end(std::chrono::milliseconds most);
   Task<void> read_result(ResultReader* reader, GaugeShare* held);
   Task<bool> feed(ResultReader* reader, std::optional<std::string> piece);
+  Task<void> read_lines(ResultReader* reader, GaugeShare* held);
+  Task<void> watch_warm_up();
+  bool count_held(std::size_t bytes);
   Task<Failure> fail_without_result(const ResultReader* reader);
   void note_end(OneShotAnswer& answer) const;
 
   std::unique_ptr<Child> child_;
-  const AgentSetup setup_;
+  AgentSetup setup_;
+  LineReader lines_;                  // of a spare, which prints one message a line
+  bool is_warm_ = false;              // a spare is ready for its prompt
+  bool reads_on_ = false;             // a later result of a spare replaces an earlier one
   std::string prompt_;                // as the program reads it; empty from answer() on
   ByteHold held_;                     // of its output
   std::optional<Failure> no_memory_;  // for its output

@@ -8,9 +8,13 @@
 
 namespace clawdforge {
 
-Failure failure_of(const std::string& agent, const SilentEnd& end) {
-  if (const auto* not_started = std::get_if<NotStarted>(&end.status)) {
-    return failure_to_start(agent, not_started->error);
+Failure failure_of(const AgentSpec& spec, const SilentEnd& end) {
+  const std::string& agent = spec.name;
+  if (std::holds_alternative<NotStarted>(end.status)) {
+    return for_run(failure_of_end(spec, end.status, {}));
+  }
+  if (const auto* over = std::get_if<OverLimit>(&end.status)) {
+    return failure_over_limit(agent, *over);
   }
   Failure failure{.kind = Errc::agent_failed, .cause = Cause::agent_exited};
   if (const auto* exited = std::get_if<Exited>(&end.status)) {

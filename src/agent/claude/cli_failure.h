@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "model/agent.h"
 #include "process/tree/exit_status.h"
 
 namespace clawdforge {
@@ -16,6 +17,6 @@ struct SilentEnd {
   bool is_too_large = false;
   std::string_view error_tail;
 };
-Failure failure_of(const std::string& agent, const SilentEnd& end);
+Failure failure_of(const AgentSpec& spec, const SilentEnd& end);
 
 }  // namespace clawdforge

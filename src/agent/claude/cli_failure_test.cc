@@ -7,12 +7,19 @@
 namespace clawdforge {
 namespace {
 
+AgentSpec spec_of(const std::string& name) {
+  AgentSpec spec;
+  spec.name = name;
+  spec.install_hint = "Install it.";
+  return spec;
+}
+
 TEST(CliFailure, TellsSilentEndsApart) {
   const auto told = [](ExitStatus status, bool has_output = false) {
-    return failure_of("claude", SilentEnd{.status = status,
-                                          .has_output = has_output,
-                                          .is_too_large = false,
-                                          .error_tail = "boom"});
+    return failure_of(spec_of("claude"), SilentEnd{.status = status,
+                                                   .has_output = has_output,
+                                                   .is_too_large = false,
+                                                   .error_tail = "boom"});
   };
   EXPECT_EQ(told(Exited{1}).code, "agent_exit");
   EXPECT_EQ(told(Exited{1}).message, "claude exit 1");
@@ -24,6 +31,7 @@ TEST(CliFailure, TellsSilentEndsApart) {
   EXPECT_EQ(told(Unknown{}).code, "agent_lost");
   EXPECT_EQ(told(NotStarted{ENOENT}).code, "agent_missing");
   EXPECT_EQ(told(NotStarted{ENOENT}).kind, Errc::unavailable);
+  EXPECT_TRUE(told(NotStarted{ENOENT}).message.starts_with("Install it."));
   EXPECT_EQ(told(NotStarted{EIO}).code, "agent_not_started");
   EXPECT_EQ(told(NotStarted{EAGAIN}).code, "no_resources");
   EXPECT_GT(told(NotStarted{EAGAIN}).retry_after.count(), 0);
@@ -31,10 +39,11 @@ TEST(CliFailure, TellsSilentEndsApart) {
 }
 
 TEST(CliFailure, TellsAFloodAndAPromptThatIsTooLong) {
-  EXPECT_EQ(failure_of("demo", SilentEnd{Signaled{15}, true, true, ""}).code,
+  EXPECT_EQ(failure_of(spec_of("demo"), SilentEnd{Signaled{15}, true, true, ""}).code,
             "agent_output_too_large");
-  const Failure failure = failure_of(
-      "claude", SilentEnd{Exited{1}, false, false, "Error: piped stdin input exceeds 10MB."});
+  const Failure failure =
+      failure_of(spec_of("claude"),
+                 SilentEnd{Exited{1}, false, false, "Error: piped stdin input exceeds 10MB."});
   EXPECT_EQ(failure.code, "prompt_too_long");
   EXPECT_EQ(failure.kind, Errc::too_large);
   EXPECT_EQ(failure.message, "claude exit 1");

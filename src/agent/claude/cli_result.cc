@@ -140,6 +140,10 @@ std::optional<CliResult> cli_result_in(const json::object& object) {
   auto answer = answer_of(object);
   if (!answer) return std::nullopt;
   result.text = std::move(*answer);
+  const json::value* structured = object.if_contains("structured_output");
+  if (structured != nullptr && !structured->is_null()) {
+    result.structured = valid_utf8(json::serialize(*structured));
+  }
   return result;
 }
 

@@ -17,14 +17,10 @@ namespace clawdforge {
 // Of all output; a program that writes more has failed.
 inline constexpr std::size_t kResultBytesMax = 32 * 1024 * 1024;
 
-// Of what is told of tools that were denied.
-inline constexpr std::size_t kDenialsMax = 50;
-inline constexpr std::size_t kDenialToolBytesMax = 128;
-inline constexpr std::size_t kDenialInputBytesMax = 512;
-
 struct CliResult {
   bool is_error = false;
-  std::string text;  // the answer, or what went wrong; valid UTF-8
+  std::string text;        // the answer, or what went wrong; valid UTF-8
+  std::string structured;  // JSON text of the answer by a schema; empty: there is none
   std::optional<std::string> stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;

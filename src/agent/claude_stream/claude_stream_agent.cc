@@ -142,6 +142,7 @@ void ClaudeStreamAgent::take(ClaudeReading reading, std::vector<AgentEvent>& eve
     AgentEvent event;
     event.json = std::move(said.json);
     event.text = std::move(said.text);
+    event.is_of_tool = said.is_of_tool;
     event.memory = std::exchange(memory, {});
     events.push_back(std::move(event));
   }
@@ -193,6 +194,8 @@ void ClaudeStreamAgent::take_end(const ClaudeEnd& end, std::vector<AgentEvent>& 
   if (!turn.failure) {
     AgentEvent usage;
     usage.json = translator_.usage_json(end, cost_usd_);
+    usage.context =
+        ContextUse{.used = end.context_used, .size = std::max(end.context_size, end.context_used)};
     events.push_back(std::move(usage));
   }
   AgentEvent event;
@@ -220,15 +223,18 @@ TurnEnd ClaudeStreamAgent::turn_end_of(const ClaudeEnd& end) {
   TurnEnd turn;
   turn.usage = end.result.usage;
   turn.cost_usd = std::exchange(uncounted_usd_, 0);
+  turn.denials = end.result.denials;
+  if (!end.result.is_error) {
+    turn.result = end.result.text;
+    turn.structured = end.result.structured;
+  }
   if (is_cancelled_ && end.result.is_error) {
     turn.stop_reason = kStopCancelled;
   } else if (end.result.subtype == "error_max_turns") {
     turn.stop_reason = "max_turn_requests";
   } else if (end.result.is_error) {
-    turn.failure = failure_of(end.result.report(), setup_.now(), setup_.secrets);
-    if (turn.failure->cause == Cause::login && !setup_.spec.login_hint.empty()) {
-      turn.failure->message = setup_.spec.login_hint;
-    }
+    turn.failure =
+        with_login_hint(failure_of(end.result.report(), setup_.now(), setup_.secrets), setup_.spec);
   } else {
     turn.stop_reason = stop_reason_of(end.result);
   }

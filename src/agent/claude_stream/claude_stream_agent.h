@@ -28,6 +28,9 @@ class ClaudeStreamAgent final : public SessionAgent {
   ClaudeStreamAgent(std::unique_ptr<Child> child, AgentSetup setup);
 
   ProcessMark mark() const override { return pipe_.mark(); }
+  Task<std::optional<Failure>> warm_up() override;
+  void adopt(AppName app) override;
+  bool is_ending() const override { return pipe_.has_left(); }
   Task<Opening> open(Conversation conversation) override;
   void begin_turn(std::string prompt) override;
   Task<AgentNews> next() override;
@@ -71,7 +74,7 @@ class ClaudeStreamAgent final : public SessionAgent {
     std::string always;  // the option that stands for `updates`
   };
 
-  const AgentSetup setup_;
+  AgentSetup setup_;
   AgentPipe pipe_;
   LineReader reader_;
   ClaudeTranslator translator_;
@@ -81,6 +84,7 @@ class ClaudeStreamAgent final : public SessionAgent {
   bool has_ended_ = false;                      // its output
 
   Conversation conversation_;
+  bool is_warm_ = false;  // initialize() was done ahead
   std::string version_;
   std::int64_t last_id_ = 0;
   std::int64_t turn_id_ = 0;                               // of the turn under way; 0: none

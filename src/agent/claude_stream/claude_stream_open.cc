@@ -18,11 +18,28 @@ constexpr std::size_t kRefusalCharactersMax = 300;
 
 }  // namespace
 
+Task<std::optional<Failure>> ClaudeStreamAgent::warm_up() {
+  pipe_.begin_opening();
+  auto failure = co_await initialize();
+  pipe_.end_opening();
+  is_warm_ = !failure;
+  co_return failure;
+}
+
+void ClaudeStreamAgent::adopt(AppName app) {
+  setup_.adopt(std::move(app));
+  pipe_.adopt();
+}
+
 Task<Opening> ClaudeStreamAgent::open(Conversation conversation) {
   pipe_.begin_opening();
   conversation_ = std::move(conversation);
   auto failure = co_await open_in_steps();
   pipe_.end_opening();
+  // A spare that has ended says nothing of what a start would give: its owner makes one.
+  if (failure && is_warm_ && failure->cause == Cause::agent_exited) {
+    failure->cause = Cause::conversation_gone;
+  }
   if (failure) co_return std::unexpected(std::move(*failure));
   co_return Opened{.agent_session_id = setup_.conversation_id,
                    .is_loaded = setup_.loads_conversation,
@@ -57,12 +74,16 @@ Task<Failure> ClaudeStreamAgent::cause_of_early_end() {
 }
 
 Task<ClaudeStreamAgent::Step> ClaudeStreamAgent::open_in_steps() {
-  if (auto failure = co_await initialize()) co_return failure;
+  if (!is_warm_) {
+    if (auto failure = co_await initialize()) co_return failure;
+  } else if (pipe_.is_ending()) {
+    co_return co_await cause_of_early_end();
+  }
   co_return co_await configure();
 }
 
 Task<ClaudeStreamAgent::Step> ClaudeStreamAgent::initialize() {
-  auto answer = co_await ask(initialize_body(conversation_.system));
+  auto answer = co_await ask(initialize_body(conversation_));
   if (!answer) co_return std::move(answer.error());
   const std::optional<std::string>& error = answer->error;
   if (error) {
@@ -71,6 +92,7 @@ Task<ClaudeStreamAgent::Step> ClaudeStreamAgent::initialize() {
                                       masked_line(*error, kRefusalCharactersMax, setup_.secrets)));
   }
   version_ = setup_.note_version(answer->version);
+  setup_.note_choices(std::move(answer->models), {"low", "medium", "high", "xhigh", "max"});
   if (setup_.loads_conversation) {
     cost_usd_ = conversation_.cost_usd_so_far;
   } else if (!answer->commands.empty()) {

@@ -12,6 +12,7 @@
 #include "json/json_members.h"
 #include "json/json_parse.h"
 #include "json/json_repair.h"
+#include "model/agent.h"
 
 namespace clawdforge {
 namespace json = boost::json;
@@ -153,6 +154,18 @@ std::string commands_in(const json::object& answer) {
   return out + "]";
 }
 
+std::vector<std::string> models_in(const json::object& answer) {
+  std::vector<std::string> models;
+  const json::array* const told = array_in(answer, "models");
+  if (told == nullptr) return models;
+  for (const json::value& entry : *told) {
+    const json::object* const model = entry.if_object();
+    const std::string_view name = model == nullptr ? "" : word(*model, "value");
+    if (is_model_name(name)) models.emplace_back(name);
+  }
+  return models;
+}
+
 ClaudeAnswer answer_in(const json::object& response) {
   ClaudeAnswer answer;
   answer.request_id = word(response, "request_id");
@@ -161,6 +174,7 @@ ClaudeAnswer answer_in(const json::object& response) {
     answer.version = word(*said, "claude_code_version");
     answer.mode = word(*said, "current_permission_mode");
     answer.commands = commands_in(*said);
+    answer.models = models_in(*said);
   }
   return answer;
 }
@@ -279,7 +293,7 @@ void ClaudeTranslator::say_tool_call(ClaudeReading& reading, const json::object&
     if (input.empty()) return;
     append_member(body, "sessionUpdate", "plan");
     append_raw(body, "entries", plan_entries(input));
-    reading.said.push_back({.json = update(body + "}"), .text = {}});
+    reading.said.push_back({.json = update(body + "}"), .text = {}, .is_of_tool = true});
     return;
   }
   const bool is_known = tools_.contains(call_id);
@@ -293,7 +307,7 @@ void ClaudeTranslator::say_tool_call(ClaudeReading& reading, const json::object&
   }
   append_words(body, words, input);
   append_raw(body, "_meta", tool_meta(name, parent, nullptr));
-  reading.said.push_back({.json = update(body + "}"), .text = {}});
+  reading.said.push_back({.json = update(body + "}"), .text = {}, .is_of_tool = true});
 }
 
 // A whole block of a message. Its text was told in pieces, unless the command line wrote it itself.
@@ -340,7 +354,7 @@ void ClaudeTranslator::take_results(const json::object& message, ClaudeReading& 
     if (!words.content.empty()) append_raw(body, "content", words.content);
     if (!words.locations.empty()) append_raw(body, "locations", words.locations);
     append_raw(body, "_meta", tool_meta(name, word(message, "parent_tool_use_id"), report));
-    reading.said.push_back({.json = update(body + "}"), .text = {}});
+    reading.said.push_back({.json = update(body + "}"), .text = {}, .is_of_tool = true});
   }
 }
 

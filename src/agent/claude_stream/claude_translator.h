@@ -30,6 +30,7 @@ inline constexpr std::string_view kAllowOnce = "allow-once";
 struct ClaudeSaid {
   std::string json;
   std::string text;  // what it adds to the agent's message
+  bool is_of_tool = false;
 };
 
 // can_use_tool: answered by allow_answer() or deny_answer().
@@ -49,6 +50,7 @@ struct ClaudeAnswer {
   std::string version;
   std::string mode;      // its permission mode
   std::string commands;  // JSON of availableCommands; empty: there are none
+  std::vector<std::string> models;
 };
 
 struct ClaudeEnd {

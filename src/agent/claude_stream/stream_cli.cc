@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "agent/claude/claude_cli.h"
 #include "json/json_fields.h"
 #include "json/json_members.h"
 #include "json/json_parse.h"
@@ -78,6 +79,9 @@ std::vector<std::string> claude_stream_arguments(const StartOrder& order) {
   if (!order.spec.applies_owner_settings) {
     arguments.insert(arguments.end(), {"--setting-sources", "", "--strict-mcp-config"});
   }
+  if (!order.single) return arguments;
+  arguments.emplace_back("--no-session-persistence");
+  append_limits(arguments, *order.single);
   return arguments;
 }
 
@@ -99,9 +103,21 @@ std::string control_request(std::string_view request_id, std::string_view body) 
   return line.append(body).append("}");
 }
 
-std::string initialize_body(std::string_view system) {
+std::string initialize_body(const Conversation& conversation) {
   std::string body = body_of("initialize");
-  if (!system.empty()) append_member(body, "appendSystemPrompt", system);
+  if (!conversation.schema.empty()) {
+    append_name(body, "jsonSchema");
+    body += conversation.schema;
+  }
+  if (conversation.system.empty()) return body + "}";
+  if (conversation.system_mode == SystemMode::append) {
+    append_member(body, "appendSystemPrompt", conversation.system);
+  } else {
+    append_name(body, "systemPrompt");
+    body += '[';
+    append_json_string(body, conversation.system);
+    body += ']';
+  }
   return body + "}";
 }
 

@@ -21,7 +21,7 @@ bool is_claude_conversation_id(std::string_view id);
 
 // `body` is the members of the request, such as "subtype":"interrupt".
 std::string control_request(std::string_view request_id, std::string_view body);
-std::string initialize_body(std::string_view system);
+std::string initialize_body(const Conversation& conversation);
 std::string set_model_body(std::string_view model);
 std::string set_effort_body(std::string_view effort);
 std::string set_mode_body(std::string_view mode);

@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "model/agent.h"
+#include "model/policy.h"
 
 namespace clawdforge {
 
@@ -27,5 +29,14 @@ class AgentCatalog {
   const std::vector<AgentSpec> specs_;
   const std::function<bool(const AgentSpec&)> is_too_old_;
 };
+
+// Errc::invalid "unknown_agent", with those that there are and that the policy allows.
+std::unexpected<Failure> unknown_agent(const AgentCatalog& catalog, const Policy& policy);
+
+std::vector<std::string_view> names_of(const std::vector<PermissionMode>& modes);
+// Errc::invalid "permission_mode_not_supported": the agent would act as it pleases, whatever it is
+// told. `held` are the modes that it can be held to.
+std::unexpected<Failure> mode_not_supported(const AgentSpec& spec, PermissionMode mode,
+                                            const std::vector<PermissionMode>& held);
 
 }  // namespace clawdforge

@@ -1,5 +1,7 @@
 #include "agent/core/agent_environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -20,6 +22,13 @@ void pick(Environment& into, const Environment& ours, const Names& names) {
     const auto found = ours.find(std::string(name));
     if (found != ours.end() && !found->first.starts_with(kOurPrefix)) into.insert(*found);
   }
+}
+
+bool has_any(const Environment& environment, const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    const auto found = environment.find(name);
+    return found != environment.end() && !found->second.empty();
+  });
 }
 
 }  // namespace
@@ -47,6 +56,32 @@ Environment agent_environment(const Environment& ours, const AgentSpec& spec,
   return environment;
 }
 
+LoginView login_view(const Environment& ours, const AgentSpec& spec, bool is_too_old) {
+  const LoginSpec& login = spec.login;
+  if (!login.is_needed) return {.has_own_home = true};
+  // A directory of its own choice: another account, of which no more is known.
+  if (login.storage_variable.empty() || is_too_old || spec.set_env.contains(login.dir_variable)) {
+    return {};
+  }
+  const Environment environment = agent_environment(ours, spec, {});
+  if (has_key(environment, login)) return {.has_own_home = true};
+  return {.has_own_home = true, .dir = login_dir_in(environment, login)};
+}
+
+bool has_key(const Environment& environment, const LoginSpec& login) {
+  return has_any(environment, login.keys);
+}
+
+bool is_elsewhere(const Environment& environment, const LoginSpec& login) {
+  return has_any(environment, login.elsewhere);
+}
+
+void move_home(Environment& environment, const LoginSpec& login, const std::string& home) {
+  std::erase_if(environment, [](const auto& entry) { return entry.first.starts_with("XDG_"); });
+  environment["HOME"] = home;
+  if (!login.dir_variable.empty()) environment[login.dir_variable] = home + "/" + login.dir;
+}
+
 std::string login_dir_in(const Environment& environment, const LoginSpec& login) {
   const auto value_of = [&](const std::string& name) {
     const auto found = environment.find(name);
@@ -54,6 +89,16 @@ std::string login_dir_in(const Environment& environment, const LoginSpec& login)
   };
   std::string dir = value_of(login.dir_variable);
   return dir.empty() ? value_of("HOME") + "/" + login.dir : dir;
+}
+
+bool has_only_key(const Environment& environment, const LoginSpec& login) {
+  const bool has_key = std::ranges::any_of(login.keys, [&](const std::string& name) {
+    const auto found = environment.find(name);
+    return found != environment.end() && !found->second.empty();
+  });
+  if (!has_key || login.file.empty()) return has_key;
+  const std::string file = login_dir_in(environment, login) + "/" + login.file;
+  return ::access(file.c_str(), F_OK) != 0;
 }
 
 std::vector<std::string> refresh_locks(const std::vector<AgentSpec>& specs,

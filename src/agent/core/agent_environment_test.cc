@@ -63,6 +63,51 @@ TEST(AgentEnvironment, LetsTheOwnerDecide) {
   EXPECT_THAT(environment, Not(Contains(Key("CLAWDFORGE_X"))));
 }
 
+AgentSpec spec_with_login() {
+  AgentSpec spec;
+  spec.env = {"ITS_KEY", "ITS_DIR"};
+  spec.login = {.is_needed = true,
+                .command = {},
+                .status_command = {},
+                .keys = {"ITS_KEY"},
+                .dir_variable = "ITS_DIR",
+                .dir = ".its",
+                .file = "login",
+                .refresh_lock = "lock",
+                .storage_variable = "ITS_STORAGE"};
+  return spec;
+}
+
+TEST(LoginView, IsApartFromTheHomeWhereTheProgramKnowsHow) {
+  const Environment ours = {{"HOME", "/home/user"}};
+  AgentSpec spec = spec_with_login();
+  EXPECT_TRUE(login_view(ours, spec, false).has_own_home);
+  EXPECT_EQ(login_view(ours, spec, false).dir, "/home/user/.its");
+  EXPECT_EQ(login_view({{"HOME", "/home/user"}, {"ITS_DIR", "/its"}}, spec, false).dir, "/its");
+  EXPECT_FALSE(login_view(ours, spec, true).has_own_home);
+  const LoginView with_key = login_view({{"ITS_KEY", "k"}}, spec, false);
+  EXPECT_TRUE(with_key.has_own_home);
+  EXPECT_EQ(with_key.dir, "");
+  spec.set_env = {{"ITS_DIR", "/another/account"}};
+  EXPECT_FALSE(login_view(ours, spec, false).has_own_home);
+  spec = spec_with_login();
+  spec.login.storage_variable.clear();
+  EXPECT_FALSE(login_view(ours, spec, false).has_own_home);
+  spec.login.is_needed = false;
+  EXPECT_TRUE(login_view(ours, spec, false).has_own_home);
+}
+
+TEST(MoveHome, LeavesNothingThatLeadsToTheOwners) {
+  Environment environment = {{"HOME", "/home/user"},
+                             {"XDG_CONFIG_HOME", "/home/user/.config"},
+                             {"XDG_RUNTIME_DIR", "/run/user/1000"},
+                             {"ITS_DIR", "/home/user/.its"},
+                             {"PATH", "/bin"}};
+  move_home(environment, spec_with_login().login, "/s/home");
+  EXPECT_EQ(environment,
+            (Environment{{"HOME", "/s/home"}, {"ITS_DIR", "/s/home/.its"}, {"PATH", "/bin"}}));
+}
+
 TEST(SecretsIn, AreTheValuesOfKeysAndTokens) {
   EXPECT_THAT(secrets_in({{"ANTHROPIC_API_KEY", "sk-ant-12345678"},
                           {"CLAUDE_CODE_OAUTH_TOKEN", "oat-12345"},

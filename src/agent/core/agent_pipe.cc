@@ -12,7 +12,10 @@
 namespace clawdforge {
 namespace {
 
-constexpr std::size_t kReadBytes = 64 * 1024;
+// Short messages cost far more for each byte than one long message, and all that is read at once is
+// handled before another app has its turn: so little is read at once, except inside a long message.
+constexpr std::size_t kReadBytes = 8 * 1024;
+constexpr std::size_t kLongReadBytes = 64 * 1024;
 // After so many pieces others get their turn: a pipe that is always full would keep the
 // thread for itself.
 constexpr unsigned kPiecesAtOnce = 4;
@@ -38,9 +41,8 @@ std::string AgentPipe::error_tail() const { return setup_.shown_tail(child_->err
 // Opening
 
 void AgentPipe::begin_opening() {
-  is_begun_ = true;
+  if (!std::exchange(is_begun_, true)) tasks_.spawn(await_end());
   is_opening_ = true;
-  tasks_.spawn(await_end());
   tasks_.spawn(watch_deadline());
 }
 
@@ -106,7 +108,7 @@ Task<std::optional<std::string>> AgentPipe::read() {
   if (++pieces_ % kPiecesAtOnce == 0) {
     co_await boost::asio::post(co_await boost::asio::this_coro::executor, kAwait);
   }
-  auto piece = co_await child_->read(kReadBytes);
+  auto piece = co_await child_->read(held_bytes_ < kReadBytes ? kReadBytes : kLongReadBytes);
   if (!piece || piece->empty()) co_return std::nullopt;
   co_return std::move(*piece);
 }
@@ -118,6 +120,7 @@ Fit AgentPipe::try_to_hold(std::size_t bytes) {
 }
 
 Task<void> AgentPipe::count_held(std::size_t bytes) {
+  held_bytes_ = bytes;
   held_shown_.set(bytes);
   const std::size_t counted = bytes > kUncountedLineBytesMax ? bytes : 0;
   if (counted == 0) held_.end_growth();

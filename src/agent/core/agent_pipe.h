@@ -47,7 +47,11 @@ class AgentPipe {
   ProcessMark mark() const;
   std::string error_tail() const;  // masked
 
-  // From begin_opening() on the steps of the start have deadlines, up to end_opening().
+  // What it says is counted for the app of the setup from now on.
+  void adopt() { held_ = setup_.open_memory(); }
+
+  // From begin_opening() on the steps of the start have deadlines, up to end_opening(). A spare
+  // begins twice: before it is given out, and after.
   void begin_opening();
   void begin_step();  // its time begins
   void end_opening();
@@ -74,6 +78,8 @@ class AgentPipe {
   void stop();
   // True: ended, or about to.
   bool is_ending() const { return trouble_ || is_stopped_ || status_; }
+  // Also true when its end has not been told yet.
+  bool has_left() const { return is_ending() || !child_->has_input_reader(); }
   bool has_trouble() const { return trouble_.has_value(); }
 
   // A reader holds one for as long as it reads; wind_down() waits until it is destroyed.
@@ -126,8 +132,9 @@ class AgentPipe {
   GaugeShare outbox_shown_;
   bool is_writing_ = false;
   GaugeShare held_shown_;
-  ByteHold held_;        // of what it said
-  unsigned pieces_ = 0;  // read so far
+  ByteHold held_;               // of what it said
+  std::size_t held_bytes_ = 0;  // of a message that is not whole yet
+  unsigned pieces_ = 0;         // read so far
 
   TaskGroup tasks_;
 };

@@ -1,6 +1,10 @@
 #include "agent/core/agent_setup.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "agent/failure/masking.h"
+#include "agent/memory/agent_memory.h"
 #include "process/tree/child.h"
 #include "process/tree/spawner.h"
 
@@ -23,6 +27,11 @@ AgentGauges AgentGauges::in(Metrics& metrics) {
                                          "Printed by the agents of runs so far.")};
 }
 
+void AgentSetup::adopt(AppName new_app) {
+  if (tree) tree->app = new_app;
+  app = std::move(new_app);
+}
+
 std::optional<std::int64_t> AgentSetup::now() const {
   if (clock == nullptr) return std::nullopt;
   return unix_seconds(clock->now());
@@ -30,8 +39,21 @@ std::optional<std::int64_t> AgentSetup::now() const {
 
 std::string AgentSetup::note_version(std::string_view told) const {
   std::string shown = masked_line(told, kToldVersionCharacters);
-  if (version != nullptr) *version = shown;
+  if (lore != nullptr) lore->version = shown;
   return shown;
+}
+
+void AgentSetup::note_choices(std::vector<std::string> models,
+                              std::vector<std::string> efforts) const {
+  if (lore == nullptr) return;
+  if (!models.empty()) {
+    models.resize(std::min(models.size(), kToldChoicesMax));
+    lore->models = std::move(models);
+  }
+  if (!efforts.empty()) {
+    efforts.resize(std::min(efforts.size(), kToldChoicesMax));
+    lore->efforts = std::move(efforts);
+  }
 }
 
 ProcessMark AgentSetup::mark_of(const Child& child) const {

@@ -20,6 +20,7 @@
 
 namespace clawdforge {
 
+class AgentMemory;
 class JailPlanner;
 class Spawner;
 struct ChildPlan;
@@ -62,6 +63,12 @@ class ProcessStarter final : public AgentStarter {
     const JailPlanner* jails = nullptr;  // none: no agent is jailed
     // What the app may ask of the agent; empty: nothing is said of either.
     std::function<Policy(const AppName& app, std::string_view agent)> policy_of = {};
+    AgentMemory* agent_memory = nullptr;  // counts what they take; null: it is not counted
+    // What an agent is shown of its login; empty: all have the gateway's home.
+    std::function<LoginView(const AgentSpec&, bool is_jailed)> login_of = {};
+    // Lets a tree with a network of its own reach these targets; empty: it reaches none.
+    std::function<void(Child& child, const StartOrder& order, std::vector<std::string> targets)>
+        serve_net = {};
   };
   struct Options {
     AgentProtocols protocols;
@@ -75,6 +82,13 @@ class ProcessStarter final : public AgentStarter {
   Result<std::unique_ptr<OneShotAgent>> start_one_shot(StartOrder order,
                                                        OneShotRequest request) override;
 
+  // The process that start_session() would start now.
+  Result<ChildPlan> plan_session(const StartOrder& order) const;
+  // The same of start_one_shot().
+  Result<ChildPlan> plan_one_shot(const StartOrder& order, const OneShotRequest& request) const;
+  // What the app may ask of the agent.
+  Policy policy_of(const AppName& app, const std::string& agent) const;
+
   bool holds_read_only(const AppName& app, const std::string& agent) const override;
 
   // All agents of the catalogue. Present is what is on the PATH now. The version is what the
@@ -86,16 +100,16 @@ class ProcessStarter final : public AgentStarter {
   bool is_present(const AgentSpec& spec) const;
   Result<ChildPlan> plan_for(const StartOrder& order, std::vector<std::string> argv,
                              const ModeSwitches& switches) const;
-  Result<void> add_jail(const StartOrder& order, ChildPlan& plan) const;
-  Policy policy_of(const AppName& app, const std::string& agent) const;
-  Result<std::unique_ptr<Child>> spawn(const StartOrder& order, const ChildPlan& plan);
-  AgentSetup setup_for(StartOrder order, const ChildPlan& plan);
+  LoginView view_of(const StartOrder& order) const;
+  Result<void> add_jail(const StartOrder& order, const LoginView& view, ChildPlan& plan) const;
+  Result<std::unique_ptr<Child>> spawn(const StartOrder& order, const ChildPlan& plan) const;
+  AgentSetup setup_for(StartOrder order, const ChildPlan& plan, const Child& child);
 
   Dependencies deps_;
   const Options options_;
   const std::string boot_id_;
   const AgentGauges gauges_;
-  std::map<std::string, std::string, std::less<>> versions_;  // by name, as they last said
+  std::map<std::string, AgentLore, std::less<>> lore_;  // by name, as they last said
 };
 
 }  // namespace clawdforge

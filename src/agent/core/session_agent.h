@@ -15,8 +15,10 @@
 #include "base/async/async.h"
 #include "base/limits/byte_budget.h"
 #include "base/result.h"
+#include "base/strong_id.h"
 #include "model/agent.h"
 #include "model/run.h"
+#include "model/session.h"
 #include "transcript/permission_request.h"
 
 namespace clawdforge {
@@ -30,8 +32,10 @@ struct Conversation {
   bool is_unasked = false;       // nothing has been said in it yet, whatever its id
   std::string model;             // this and all below: empty: the agent's default
   std::string system;
+  SystemMode system_mode = SystemMode::append;
   std::string effort;
   std::string mcp_servers;  // JSON text of an array
+  std::string schema;       // of the answers, for agents that take one: see takes_schema
   PermissionMode permission_mode = PermissionMode::approve_reads;
   double cost_usd_so_far = 0;  // agents tell the sum over the conversation
 };
@@ -52,6 +56,9 @@ struct TurnEnd {
   std::string stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;      // of this turn
+  std::optional<std::string> result;   // its answer, of an agent that tells it as a whole
+  std::string structured;              // likewise, by Conversation::schema; empty: none
+  std::vector<Denial> denials;         // of an agent that tells them; else its questions do
   bool has_lost_conversation = false;  // the process lives, but has to be started again
 };
 
@@ -62,7 +69,9 @@ struct AgentEvent {
   std::optional<PermissionRequest> question;
   std::optional<TurnEnd> end;  // the turn is over; what follows was said late
   bool is_late = false;        // it belongs to the turn before, whatever has begun since
+  bool is_of_tool = false;     // it tells of a tool that the agent uses
   ByteHold memory;             // what counts a large one, for as long as it is kept
+  std::optional<ContextUse> context{};
 };
 
 struct AgentNews {
@@ -80,6 +89,15 @@ class SessionAgent {
   virtual ~SessionAgent() = default;
 
   virtual ProcessMark mark() const = 0;
+
+  // For a spare: does what open() would do first, whatever the conversation is, so that open() has
+  // less to do. At most once, before open(), which the conversation then needs no system prompt
+  // for. After a failure finish() it.
+  virtual Task<std::optional<Failure>> warm_up() { co_return std::nullopt; }
+  // The spare belongs to this app from now on.
+  virtual void adopt(AppName /*app*/) {}
+  // It has ended, or is about to.
+  virtual bool is_ending() const { return false; }
 
   // Opens the conversation, each step within its deadline. Once. After a failure the
   // agent is of no use: finish() it. If a conversation cannot be loaded, a new one is begun;

@@ -25,7 +25,8 @@ constexpr std::size_t kDemoPromptBytesMax = 32 * 1024 * 1024;
 // What our own callers pass to Claude's command line; the demo takes no notice of most.
 constexpr std::array<std::string_view, 5> kFlags = {
     "-p", "--print", "--strict-mcp-config", "--no-session-persistence", "--disable-slash-commands"};
-constexpr std::array<std::string_view, 12> kOptions = {"--output-format",
+constexpr std::array<std::string_view, 13> kOptions = {"--output-format",
+                                                       "--json-schema",
                                                        "--permission-mode",
                                                        "--settings",
                                                        "--allowedTools",

@@ -45,6 +45,16 @@ Failure failure_to_start(const std::string& agent, int error) {
           .cause = is_missing ? Cause::agent_missing : Cause::not_begun};
 }
 
+Failure failure_over_limit(const std::string& agent, OverLimit over) {
+  const bool is_memory = over.what == OverLimit::What::memory;
+  return {.kind = Errc::agent_failed,
+          .code = is_memory ? "agent_memory" : "agent_processes",
+          .message = fmt::format("{} was ended with all that it had started: together they had "
+                                 "more {} than the gateway's owner allows.",
+                                 agent, is_memory ? "memory" : "processes"),
+          .cause = Cause::agent_exited};
+}
+
 Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& status,
                        std::string_view error_tail) {
   Failure failure{.kind = Errc::agent_failed, .code = "agent_exited", .cause = Cause::agent_exited};
@@ -60,6 +70,8 @@ Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& s
           " If it is installed, the interpreter that the first line of its script names is "
           "missing.";
     }
+  } else if (const auto* over = std::get_if<OverLimit>(&*status)) {
+    return failure_over_limit(spec.name, *over);
   } else if (const auto* exited = std::get_if<Exited>(&*status)) {
     failure.message = fmt::format("{} exited with code {}.", spec.name, exited->code);
   } else if (const auto* signaled = std::get_if<Signaled>(&*status)) {
@@ -74,6 +86,16 @@ Failure failure_of_end(const AgentSpec& spec, const std::optional<ExitStatus>& s
   return failure;
 }
 
+Failure for_run(Failure failure) {
+  if (failure.cause == Cause::agent_missing) failure.code = "agent_missing";
+  return failure;
+}
+
+Failure with_login_hint(Failure failure, const AgentSpec& spec) {
+  if (failure.cause == Cause::login && !spec.login_hint.empty()) failure.message = spec.login_hint;
+  return failure;
+}
+
 Failure not_found(const AgentSpec& spec) {
   return {.kind = Errc::unavailable,
           .code = "agent_not_found",
@@ -81,6 +103,14 @@ Failure not_found(const AgentSpec& spec) {
                          ? fmt::format("The program of the agent {} is not there.", spec.name)
                          : spec.install_hint,
           .cause = Cause::agent_missing};
+}
+
+Failure system_mode_not_supported(const AgentSpec& spec) {
+  return {.kind = Errc::invalid,
+          .code = "system_mode_not_supported",
+          .message = fmt::format("The system prompt of the agent {} cannot be replaced: use the "
+                                 "system_mode append.",
+                                 spec.name)};
 }
 
 Failure unknown_model(const AgentSpec& spec, const std::string& model,

@@ -26,6 +26,8 @@ constexpr Kind kNotLoggedIn{Errc::unavailable, "agent_not_logged_in", Cause::log
 constexpr Kind kApiOverloaded{Errc::agent_failed, "api_overloaded"};
 constexpr Kind kApiUnreachable{Errc::agent_failed, "api_unreachable", Cause::other};
 constexpr Kind kApiError{Errc::agent_failed, "api_error"};
+constexpr Kind kMaxTurns{Errc::agent_failed, "max_turns"};
+constexpr Kind kSchemaNotMet{Errc::agent_failed, "schema_not_met"};
 constexpr Kind kAgentError{Errc::agent_failed, "agent_error"};
 
 std::string lower_of(std::string_view text) {
@@ -99,6 +101,8 @@ const Kind& kind_of(const FailureReport& report) {
       begins(lower, "prompt is too long", "request too large")) {
     return kPromptTooLong;
   }
+  if (reason_is("max_turns") || begins(lower, "reached maximum number of turns")) return kMaxTurns;
+  if (reason_is("structured_output_retry_exhausted")) return kSchemaNotMet;
   if (status == 404 || begins(lower, "there's an issue with the selected model")) {
     return kUnknownModel;
   }

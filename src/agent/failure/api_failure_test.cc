@@ -63,7 +63,7 @@ TEST(ApiFailure, TellsTheRealSentencesApart) {
       {refused, Errc::agent_failed, "api_unreachable"},
       {error("Request timed out"), Errc::agent_failed, "api_unreachable"},
       {error("Reached maximum number of turns (2)", {}, "max_turns"), Errc::agent_failed,
-       "agent_error"},
+       "max_turns"},
   };
   for (const Told& told : all) {
     const Failure failure = failure_of(told.report, kAskedAt, {});

@@ -88,7 +88,17 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0;
 }
 
-void look_at_login(AgentReport& report, const LoginSpec& login, const Environment& environment) {
+// Whether its login is in a directory of the gateway's, or would be after the next one.
+bool is_kept(const AgentSpec& spec, const AgentReport& report, const InventorySources& sources) {
+  const LoginSpec& login = spec.login;
+  return !sources.login_dir.empty() && !login.storage_variable.empty() &&
+         !spec.set_env.contains(login.dir_variable) &&
+         !(!report.programs.empty() &&
+           is_older(report.programs.front().version, login.storage_version_min));
+}
+
+void look_at_login(AgentReport& report, const LoginSpec& login, const Environment& environment,
+                   const std::string& kept_dir) {
   if (!login.is_needed) {
     report.login = LoginState::not_needed;
     return;
@@ -100,8 +110,14 @@ void look_at_login(AgentReport& report, const LoginSpec& login, const Environmen
     return;
   }
   if (login.file.empty()) return;
-  report.login_place = login_dir_in(environment, login) + "/" + login.file;
-  report.login = is_file(report.login_place) ? LoginState::file : LoginState::missing;
+  report.login = LoginState::file;
+  if (!kept_dir.empty()) {
+    report.login_place = kept_dir + "/" + login.file;
+    if (is_file(report.login_place)) return;
+  }
+  const std::string earlier = login_dir_in(environment, login) + "/" + login.file;
+  if (kept_dir.empty() || is_file(earlier)) report.login_place = earlier;
+  if (!is_file(report.login_place)) report.login = LoginState::missing;
 }
 
 void note_login_command(AgentReport& report, const LoginSpec& login,
@@ -140,12 +156,21 @@ AgentReport look_at(const AgentSpec& spec, const InventorySources& sources) {
     program.version = spec.version;  // built in: always the one that was tested
     program.trial = VersionTrial::tested;
   }
-  look_at_login(report, spec.login, environment);
+  const bool is_kept_here = is_kept(spec, report, sources);
+  look_at_login(report, spec.login, environment, is_kept_here ? sources.login_dir : "");
   note_login_command(report, spec.login, environment);
+  if (is_kept_here && !report.login_command.empty()) {
+    report.login_environment[spec.login.storage_variable] = sources.login_dir;
+    report.login_environment[spec.login.dir_variable] = sources.keeper_dir;
+  }
   return report;
 }
 
 }  // namespace
+
+LoginDirs login_dirs(const std::string& data_dir, const std::string& chosen) {
+  return {chosen.empty() ? data_dir + "/login/claude" : chosen, data_dir + "/login/keeper"};
+}
 
 std::vector<AgentReport> take_inventory(const InventorySources& sources) {
   std::vector<AgentReport> reports;

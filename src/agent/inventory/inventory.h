@@ -18,10 +18,21 @@ inline constexpr std::size_t kPackageFileBytesMax = 64 * 1024;
 // Directories above a program in which its package file is looked for.
 inline constexpr int kPackageParentsMax = 6;
 
+// Where a gateway keeps the login of its agents: below its data directory, or where its owner has
+// chosen.
+struct LoginDirs {
+  std::string login;   // holds the login and nothing else
+  std::string keeper;  // the home of the program that renews it
+};
+LoginDirs login_dirs(const std::string& data_dir, const std::string& chosen);
+
 struct InventorySources {
   std::vector<AgentSpec> specs;
   std::map<std::string, std::string> environment;  // the gateway's
   std::string acpx_program;                        // what drives the agents of that protocol
+  // Where logins are kept that can be, and who renews them has his home; empty: nowhere.
+  std::string login_dir = {};
+  std::string keeper_dir = {};
 };
 
 // In the order of the specs.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +11,8 @@
 
 namespace clawdforge {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Programs and their libraries, wherever a system has them.
 constexpr std::array<std::string_view, 9> kSystem = {
@@ -33,6 +36,22 @@ bool is_in(std::string_view path, std::string_view dir) {
   return path == dir || (path.starts_with(dir) && path.substr(dir.size()).starts_with('/'));
 }
 
+// What comes to lie beside the login later is seen until the next start: the login has to be seen
+// by its directory, because it is replaced by a rename, and a lock cannot be made in there.
+void show_login(JailView& view, const std::string& dir, const std::string& file) {
+  std::vector<std::string> beside;
+  std::error_code error;
+  for (fs::directory_iterator entry(dir, error), end; !file.empty() && !error && entry != end;
+       entry.increment(error)) {
+    // A link leads to where there is nothing in the jail, or to what is covered itself.
+    if (entry->path().filename() == file || entry->is_symlink(error)) continue;
+    beside.push_back(entry->path().string());
+  }
+  if (error || beside.size() > kCoveredBesideLoginMax) return;
+  view.read(dir);
+  for (const std::string& path : beside) view.cover(path);
+}
+
 }  // namespace
 
 JailPlanner::JailPlanner(Options options)
@@ -47,10 +66,11 @@ std::string JailPlanner::expanded(const std::string& path) const {
   return path.starts_with("~/") ? home_ + path.substr(1) : path;
 }
 
-std::optional<JailPlan> JailPlanner::trial_plan(const std::string& program,
-                                                const Policy& policy) const {
+std::optional<JailPlan> JailPlanner::trial_plan(const std::string& program, const Policy& policy,
+                                                bool sees_home) const {
   if (mode_of(policy) == JailMode::off) return std::nullopt;
-  return plan({.commands = {{program}}}, policy, value_of(options_.environment, "PATH"));
+  return plan({.commands = {{program}}, .home_dir = sees_home ? home_ : ""}, policy,
+              value_of(options_.environment, "PATH"));
 }
 
 JailPlan JailPlanner::plan(const JailNeeds& needs, const Policy& policy,
@@ -85,13 +105,14 @@ JailPlan JailPlanner::plan(const JailNeeds& needs, const Policy& policy,
   view.cover(options_.data_dir);
   if (!home_.empty()) view.cover(home_);
 
-  const std::string& home = needs.home_dir.empty() ? home_ : needs.home_dir;
-  if (!home.empty()) view.write(home);
+  if (!needs.home_dir.empty()) view.write(needs.home_dir);
   if (!needs.own_dir.empty()) view.write(needs.own_dir);
   for (const VisiblePath& visible : needs.visible) {
     if (visible.is_writable) view.write(visible.path);
-    if (!visible.is_writable) view.read(visible.path);
+    if (!visible.is_writable && !visible.is_held) view.read(visible.path);
+    if (visible.is_held) view.hold(visible.path);
   }
+  if (!needs.login_dir.empty()) show_login(view, needs.login_dir, needs.login_file);
   for (const std::string& path : policy.jail_read.value_or(std::vector<std::string>{})) {
     view.read(expanded(path));
   }

@@ -14,13 +14,19 @@
 
 namespace clawdforge {
 
+// Covered of what lies beside a login. A directory with more is not shown.
+inline constexpr std::size_t kCoveredBesideLoginMax = 100;
+
 // What one agent needs to see, beside what all do.
 struct JailNeeds {
   std::vector<std::vector<std::string>> commands = {};  // whose installations it needs
   std::vector<std::string> files = {};                  // that it can read, where they are there
   std::string own_dir = {};                             // can be written; empty: none
-  std::string home_dir = {};                            // likewise; empty: the gateway's own home
+  std::string home_dir = {};                            // likewise
   std::vector<VisiblePath> visible = {};
+  // A directory that it can read, of which it sees only the file of this name; empty: all of it.
+  std::string login_dir = {};
+  std::string login_file = {};
 };
 
 class JailPlanner {
@@ -38,8 +44,10 @@ class JailPlanner {
 
   // `policy` is the effective one. The mode that counts.
   JailMode mode_of(const Policy& policy) const;
-  // Where a program is tried; none: it will not be jailed.
-  std::optional<JailPlan> trial_plan(const std::string& program, const Policy& policy) const;
+  // Where a program is tried; none: it will not be jailed. Its agents may have homes of their own.
+  std::optional<JailPlan> trial_plan(const std::string& program, const Policy& policy,
+                                     bool sees_home) const;
+  const std::string& home() const { return home_; }  // of the gateway's user
   JailPlan plan(const JailNeeds& needs, const Policy& policy, std::string_view search_path) const;
 
  private:

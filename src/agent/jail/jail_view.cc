@@ -61,11 +61,12 @@ int rank_of(Kind kind) {
       return 1;
     case Kind::temporary:
       return 2;
-    case Kind::read:
     case Kind::read_if_there:
       return 3;
     case Kind::write:
       return 4;
+    case Kind::read:
+      return 5;
   }
   return 0;
 }
@@ -78,6 +79,7 @@ bool shows_what_is_below(Kind kind) {
 
 void JailView::read(const std::string& path) { add(path, Kind::read_if_there); }
 void JailView::write(const std::string& path) { add(path, Kind::write); }
+void JailView::hold(const std::string& path) { add(path, Kind::read); }
 void JailView::temporary(const std::string& path) { add(path, Kind::temporary); }
 void JailView::cover(const std::string& path) { add(path, Kind::cover); }
 

@@ -15,6 +15,8 @@ class JailView {
   // What is not there is left out. Of two that say the same path the writable one counts.
   void read(const std::string& path);
   void write(const std::string& path);
+  // Never writable, whatever else is said of the same path.
+  void hold(const std::string& path);
   // An empty directory in memory; what is said of the same path counts more.
   void temporary(const std::string& path);
   // An empty directory where another place would show it, and nothing elsewhere. What is said of

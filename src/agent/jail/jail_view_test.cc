@@ -160,6 +160,34 @@ TEST_F(JailPlannerTest, CoversHomeAndDataBelowAnInstallation) {
   EXPECT_THAT(places, Contains(JailPlace{Kind::write, own}));
 }
 
+TEST_F(JailPlannerTest, ShowsALoginAndCoversWhatLiesBesideIt) {
+  const std::string login = dir("home/.claude");
+  file("home/.claude/.credentials.json");
+  const std::string prompts = file("home/.claude/history.jsonl");
+  const std::string talks = dir("home/.claude/projects");
+  const std::string own = dir("home/data/sessions/1");
+  const auto places =
+      plan({.own_dir = own, .login_dir = login, .login_file = ".credentials.json"}).places;
+  EXPECT_THAT(places, Contains(JailPlace{Kind::read_if_there, login}));
+  EXPECT_THAT(places, Contains(JailPlace{Kind::cover, prompts}));
+  EXPECT_THAT(places, Contains(JailPlace{Kind::cover, talks}));
+  const auto alone = plan({.own_dir = own, .login_dir = login}).places;
+  EXPECT_THAT(alone, Contains(JailPlace{Kind::read_if_there, login}));
+  EXPECT_THAT(alone, Not(Contains(JailPlace{Kind::cover, talks})));
+}
+
+TEST_F(JailPlannerTest, DoesNotShowALoginAmongTooMuch) {
+  const std::string login = dir("home/.claude");
+  for (std::size_t i = 0; i <= kCoveredBesideLoginMax; ++i) {
+    file("home/.claude/" + std::to_string(i));
+  }
+  const auto places = plan({.own_dir = dir("home/data/sessions/1"),
+                            .login_dir = login,
+                            .login_file = ".credentials.json"})
+                          .places;
+  EXPECT_THAT(places, Not(Contains(JailPlace{Kind::read_if_there, login})));
+}
+
 TEST_F(JailPlannerTest, GivesWhatTheOwnerNames) {
   const std::string config = file("home/.gitconfig");
   Policy policy;

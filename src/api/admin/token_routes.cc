@@ -137,6 +137,7 @@ void add_token_routes(Endpoints& endpoints, Apps& apps, Sessions& sessions, AppR
   endpoints.push_back(
       {"POST", "/admin/tokens", Permit::admin, Body::json,
        [all](Caller caller, Request* request) { return mint(all, std::move(caller), request); }});
+  endpoints.back().needs_proof = true;
   endpoints.push_back({"GET", "/admin/tokens", Permit::admin, Body::none,
                        [all](Caller, Request*) { return list(all); }});
   endpoints.push_back(
@@ -146,14 +147,17 @@ void add_token_routes(Endpoints& endpoints, Apps& apps, Sessions& sessions, AppR
                        [all, held = &sessions](Caller caller, Request* request) {
                          return rotate(all, held, std::move(caller), request);
                        }});
+  endpoints.back().needs_proof = true;
   endpoints.push_back({"POST", "/admin/tokens/{name}/webhook-secret", Permit::admin, Body::none,
                        [all](Caller caller, Request* request) {
                          return rotate_secret(all, std::move(caller), request);
                        }});
+  endpoints.back().needs_proof = true;
   endpoints.push_back({"DELETE", "/admin/tokens/{name}", Permit::admin, Body::none,
                        [all, ended = &removals](Caller caller, Request* request) {
                          return revoke(all, ended, std::move(caller), request);
                        }});
+  endpoints.back().needs_proof = true;
 }
 
 }  // namespace clawdforge

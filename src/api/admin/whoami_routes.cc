@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/admin/token_fields.h"
+#include "browsers/browsers.h"
 #include "json/json_members.h"
 
 namespace clawdforge {
@@ -56,10 +57,25 @@ std::string whoami_json(const App& app, const Policies& policies,
   return body + "}}";
 }
 
+// What a page has to know of the token that it holds.
+void append_own_browser(std::string& body, const Browser& browser) {
+  body.pop_back();
+  append_name(body, "browser");
+  body += '{';
+  append_member(body, "id", browser.id);
+  append_member(body, "name", browser.name);
+  append_member(body, "proof_until", browser.proved_at + kProofAgeMax);
+  append_member(body, "expires_at", browser.expires_at);
+  body += "}}";
+}
+
 Task<Response> whoami(const Policies* policies, const std::vector<std::string>* agents,
                       Caller caller) {
-  if (caller.kind == CallerKind::admin) co_return json_response(R"({"ok":true,"kind":"admin"})");
-  co_return json_response(whoami_json(*caller.app, *policies, *agents));
+  std::string body = caller.kind == CallerKind::admin
+                         ? std::string(R"({"ok":true,"kind":"admin"})")
+                         : whoami_json(*caller.app, *policies, *agents);
+  if (caller.browser) append_own_browser(body, *caller.browser);
+  co_return json_response(std::move(body));
 }
 
 }  // namespace

@@ -44,6 +44,20 @@ Task<Response> answer_with_headers(const Answer* answer, Caller caller, Request*
   co_return response;
 }
 
+// What the owner does as an app is in the audit of that app before it is done.
+Task<Response> answer_owner(OwnerNotes* notes, const Endpoint* endpoint, Caller caller,
+                            Request* request) {
+  const bool has_session = endpoint->pattern.starts_with("/sessions/{");
+  const auto noted = co_await notes->note(
+      {.app = caller.app->name,
+       .session_id = SessionId(has_session ? request->params.front() : std::string()),
+       .method = endpoint->method,
+       .path = endpoint->pattern,
+       .by = caller.admin});
+  if (!noted) co_return problem(noted.error(), request->id);
+  co_return co_await answer_with_headers(&endpoint->answer, std::move(caller), request);
+}
+
 }  // namespace
 
 Response json_response(std::string body) {
@@ -87,6 +101,10 @@ Admission Api::refuse_unrouted(const Router::Match& match, const Request& reques
   }
   refusal.request_id = request.id;
   Admission admission;
+  if (!match.allow.empty() && limits_.cross_origin.is_preflight(request)) {
+    admission.refusal = CrossOrigin::preflight(match.allow);
+    return admission;
+  }
   admission.refusal = refused(refusal, refusals_.find(request.path));
   if (!match.allow.empty()) admission.refusal->headers.emplace_back("Allow", match.allow);
   return admission;
@@ -98,13 +116,33 @@ Result<Caller> Api::check_caller(const Endpoint& endpoint, const Request& reques
     if (auto checked = auth_.check_host(request); !checked) {
       return std::unexpected(std::move(checked.error()));
     }
+    if (endpoint.is_for_own_page) {
+      if (auto checked = auth_.check_page(request); !checked) {
+        return std::unexpected(std::move(checked.error()));
+      }
+    }
     return Caller{};
   }
   auto caller = auth_.identify(request, origin);
+  if (const auto name = request.header("X-Clawdforge-App"); caller && name) {
+    if (caller->kind != CallerKind::admin) {
+      return fail(Errc::forbidden, "wrong_token_kind",
+                  "X-Clawdforge-App goes with the admin token.");
+    }
+    if (endpoint.permit != Permit::admin) {
+      caller = auth_.act_as(std::move(*caller), *name, endpoint.method == "GET");
+    }
+  }
   if (caller && !takes(endpoint.permit, caller->kind)) {
     return fail(Errc::forbidden, "wrong_token_kind",
-                caller->kind == CallerKind::app ? "This path takes the admin token."
-                                                : "This path takes an app's token.");
+                caller->kind == CallerKind::app
+                    ? "This path takes the admin token."
+                    : "This path takes an app's token, or the admin's with X-Clawdforge-App.");
+  }
+  if (caller && endpoint.needs_proof) {
+    if (auto checked = auth_.check_proof(*caller); !checked) {
+      return std::unexpected(std::move(checked.error()));
+    }
   }
   return caller;
 }
@@ -135,6 +173,8 @@ Admission Api::admit(Request& request) {
   if (!caller) return refuse(caller.error(), request, match.route);
   if (caller->kind == CallerKind::admin) request.who = "(admin)";
   if (caller->kind == CallerKind::app) request.who = caller->app->name.str();
+  if (caller->is_owner) request.who += " for (admin)";
+  if (caller->browser) request.who += " by " + caller->browser->name;
   if (is_draining_ && !endpoint.answers_while_draining) {
     const auto refused = fail_for_now(Errc::unavailable, "draining",
                                       "The gateway is shutting down.", kDrainRetryAfter);
@@ -144,11 +184,13 @@ Admission Api::admit(Request& request) {
     return refuse(checked.error(), request, match.route);
   }
   admission.route = match.route;
-  if (caller->kind == CallerKind::app) {
+  // What the owner does as an app uses none of the app's rates and connections.
+  if (caller->kind == CallerKind::app && !caller->is_owner) {
     const auto counted = count_app(*caller->app, admission);
     if (!counted) return refuse_connection(counted.error(), request, match.route);
   } else {
-    admission.memory = limits_.memory.open(request.who);
+    const bool is_admin = caller->kind == CallerKind::admin || caller->is_owner;
+    admission.memory = limits_.memory.open(is_admin ? "(admin)" : "");
   }
   request.params = std::move(match.params);
   admission.body_bytes_max = kIgnoredBodyBytesMax;
@@ -161,6 +203,13 @@ Admission Api::admit(Request& request) {
   if (is_pulled) admission.body_bytes_max = endpoint.body_bytes_max;
   admission.pulls_body = is_pulled;
   admission.watches_caller = endpoint.watches_caller;
+  if (caller->is_owner && limits_.owner_notes != nullptr) {
+    admission.handler = [notes = limits_.owner_notes, to = &endpoint,
+                         caller = std::move(*caller)](Request* admitted) mutable {
+      return answer_owner(notes, to, std::move(caller), admitted);
+    };
+    return admission;
+  }
   admission.handler = [answer = &endpoint.answer, has_fields = endpoint.body == Body::json,
                        caller = std::move(*caller)](Request* admitted) mutable {
     if (!has_fields) return (*answer)(std::move(caller), admitted);

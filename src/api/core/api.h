@@ -8,7 +8,9 @@
 #include "api/core/auth.h"
 #include "api/core/endpoint.h"
 #include "base/limits/byte_budget.h"
+#include "browsers/owner_notes.h"
 #include "http/message/admission.h"
+#include "http/message/cross_origin.h"
 #include "http/message/refusal.h"
 #include "http/message/router.h"
 #include "quota/quota.h"
@@ -22,6 +24,8 @@ struct ApiLimits {
   RateLimits& rates;
   ByteBudget& memory;
   std::size_t body_bytes_max = 0;
+  OwnerNotes* owner_notes = nullptr;  // none: what the owner does as an app is not noted
+  CrossOrigin cross_origin{};         // whose preflights are answered
 };
 
 class Api {

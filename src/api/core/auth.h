@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/net.h"
 #include "base/result.h"
 #include "base/secret.h"
+#include "browsers/browsers.h"
 #include "http/message/request.h"
 #include "quota/apps.h"
 
@@ -32,7 +34,10 @@ std::optional<IpAddress> origin_of(const Request& request, const std::vector<Cid
 
 class Auth {
  public:
-  Auth(AddressRules rules, Digest admin_digest, Apps& apps);
+  // Without `browsers` no browser's token is known. `attempts` is shared with others that compare
+  // tokens.
+  Auth(AddressRules rules, Digest admin_digest, Apps& apps, Browsers* browsers = nullptr,
+       std::shared_ptr<Attempts> attempts = std::make_shared<Attempts>());
 
   // Errc::forbidden "address_not_allowed".
   Result<IpAddress> check_address(const Request& request) const;
@@ -41,17 +46,33 @@ class Auth {
   // and read what such a path says. Errc::misdirected "host_not_allowed".
   Result<void> check_host(const Request& request) const;
 
+  // What a browser says of the page that asks: it must be one of the gateway's own. Errc::forbidden
+  // "foreign_page".
+  Result<void> check_page(const Request& request) const;
+
+  // The admin as the app of this name. One that has no token any more can be read and not written.
+  // Errc::not_found "token_not_found".
+  Result<Caller> act_as(Caller admin, std::string_view name, bool only_reads) const;
+
+  // Errc::forbidden "proof_needed".
+  Result<void> check_proof(const Caller& caller) const;
+
   // Who the bearer token belongs to; without one the Unix socket is the admin's. Errc::unauthorized
   // for none, an unknown or a revoked one, all alike; Errc::over_quota "too_many_attempts" for a
   // wrong one when this address keeps guessing: what is right works all the same;
-  // Errc::forbidden "address_not_allowed" when the app may not call from there.
+  // Errc::forbidden "address_not_allowed" when the app may not call from there. A browser's token
+  // is checked by host and page as well.
   Result<Caller> identify(const Request& request, const IpAddress& origin);
 
  private:
+  Result<Caller> identify_browser(Browsers::Found found, const Request& request,
+                                  const IpAddress& origin) const;
+
   const AddressRules rules_;
   const Digest admin_digest_;
   Apps& apps_;
-  Attempts attempts_;
+  Browsers* const browsers_;
+  const std::shared_ptr<Attempts> attempts_;
 };
 
 }  // namespace clawdforge

@@ -10,6 +10,8 @@
 
 namespace clawdforge {
 
+struct Browser;  // browsers/browsers.h
+
 enum class CallerKind { unidentified, app, admin };
 
 struct Caller {
@@ -18,6 +20,9 @@ struct Caller {
   AdminOrigin admin{};             // only for CallerKind::admin
   // Of a request with an idempotency key, where the path takes one: api/keys/keyed.h.
   std::shared_ptr<KeyHold> key{};
+  // Where the token is a browser's: it stands for the app, or for the admin.
+  std::shared_ptr<const Browser> browser{};
+  bool is_owner = false;  // the admin acts as this app: `admin` says how it came in
 };
 
 }  // namespace clawdforge

@@ -41,6 +41,10 @@ struct Endpoint {
   // Of a multipart body; of a JSON body where it is less than all may have. Zero: as all.
   std::size_t body_bytes_max = 0;
   bool answers_while_draining = false;
+  // A browser's token counts here only while its user has shown the admin token lately.
+  bool needs_proof = false;
+  // Of a path without a token that changes something: no page of another place may ask for it.
+  bool is_for_own_page = false;
 };
 
 using Endpoints = std::vector<Endpoint>;

@@ -17,11 +17,24 @@ void append_program(std::string& out, std::string_view name, const ProgramFindin
   out += ',';
 }
 
+std::string time_or_null(std::optional<TimePoint> time) {
+  return time ? std::to_string(unix_seconds(*time)) : "null";
+}
+
+void append_login(std::string& out, const LoginHealth& login) {
+  out += fmt::format(
+      R"("claude_login":{{"state":"{}","expires_at":{},"sign_in_ends_at":{},"ends_soon":{}}},)",
+      login.state, time_or_null(login.expires_at), time_or_null(login.sign_in_ends_at),
+      login.ends_soon);
+}
+
 Task<Response> healthz(const HealthSources* sources) {
   std::string body = fmt::format(R"({{"ok":true,"version":"{}",)", kVersion);
   append_program(body, "claude", sources->claude);
   append_program(body, "acpx", sources->acpx);
-  body += fmt::format(R"("open_sessions":{}}})", sources->open_sessions());
+  append_login(body, sources->login());
+  body += fmt::format(R"("open_sessions":{},"jail":"{}","limits":"{}"}})", sources->open_sessions(),
+                      sources->jail, sources->limits);
   co_return json_response(std::move(body));
 }
 

@@ -16,6 +16,10 @@
 #include "api/core/health_routes.h"
 #include "api/core/openapi_json.h"
 #include "api/core/problem.h"
+#include "api/dashboard/docs_routes.h"
+#include "api/dashboard/overview_routes.h"
+#include "api/dashboard/page_routes.h"
+#include "api/dashboard/sign_in_routes.h"
 #include "api/jobs/job_routes.h"
 #include "api/native/agent_routes.h"
 #include "api/native/event_routes.h"
@@ -70,6 +74,22 @@ Operations routes_in(const Endpoints& endpoints) {
   return served;
 }
 
+// The endpoints are only named, so what they refer to may be gone.
+void add_dashboard(Endpoints& endpoints, Ledger& ledger, Apps& apps, const Clock& clock,
+                   IdSource& ids) {
+  add_page_routes(endpoints, {});
+  add_docs_routes(endpoints, {});
+  add_overview_routes(endpoints, {{}, {}, {}, {}, {}, {}, {}, clock});
+  Browsers browsers(ledger.browsers, apps, sha256("admin"), clock, ids);
+  SignInCodes codes(clock);
+  add_sign_in_routes(endpoints,
+                     {apps, browsers, codes, sha256("admin"), std::make_shared<Attempts>()});
+}
+
+RunCall call_of(Runs& runs, ComputeWorker& compute) {
+  return {.runs = &runs, .compute = &compute, .defaults = std::make_shared<const RunDefaults>()};
+}
+
 TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
   IoContext io(1);
   Log log(LogLevel::error, LogFormat::json);
@@ -88,9 +108,11 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
                              absent,
                              absent,
                              [] { return false; },
-                             [] {}};
+                             [] {},
+                             [] { return LoginHealth{.state = "ok"}; }};
   Endpoints endpoints;
   add_health_routes(endpoints, health, false);
+  add_dashboard(endpoints, *ledger, apps, clock, ids);
   Disk disk(io.get_executor());
   UploadFiles upload_files(".", disk);
   Uploads uploads(ledger->uploads, upload_files, clock, ids, InstanceId("instance"), 1'000);
@@ -105,14 +127,14 @@ TEST(OpenApi, NamesExactlyTheRoutesThereAre) {
              run_dirs, clock, ids, metrics, InstanceId("instance")});
   ComputeWorker compute(io.get_executor());
   ByteBudget memory({.bytes_max = 1024, .share_bytes_max = 1024}, metrics);
-  add_run_routes(endpoints, runs, ledger->runs, keys, compute, {});
+  add_run_routes(endpoints, call_of(runs, compute), ledger->runs, keys);
   SessionDirs session_dirs(".", disk, log);
   AcpxRecords acpx_records(".", disk);
   Sessions sessions({io.get_executor(), ledger->sessions, ledger->journal, quota, policies, catalog,
                      starter, uploads, session_dirs, acpx_records, clock, ids, log, metrics},
                     {});
   add_session_routes(endpoints, sessions, apps, quota, memory, keys, compute, ledger->sessions, {});
-  add_event_routes(endpoints, sessions, apps, quota, memory);
+  add_event_routes(endpoints, sessions, apps, quota, memory, compute);
   add_permission_routes(endpoints, sessions);
   add_session_work_routes(endpoints, sessions, apps, 1024);
   add_workspace_routes(endpoints, {}, policies);

@@ -7,13 +7,21 @@
 namespace clawdforge {
 namespace {
 
+std::unexpected<Failure> not_a_stream() {
+  auto refused = fail(Errc::invalid, "validation_failed",
+                      "A job is not a stream: leave stream out, and read the events of the job.");
+  refused.error().fields = {{"stream", "must be false: ask for the events of the job"}};
+  return refused;
+}
+
 Async<void> check_run(RunCall call, std::shared_ptr<const App> app, std::string body,
                       std::string* ignored) {
   auto parsed = co_await call.compute->run(Lane(app->name), std::move(body),
                                            [defaults = call.defaults, ignored](std::string& text) {
-                                             return parse_run(text, *defaults, ignored);
+                                             return parse_run(text, false, *defaults, ignored);
                                            });
   if (!parsed) co_return std::unexpected(std::move(parsed.error()));
+  if (parsed->is_streamed) co_return not_a_stream();
   co_return co_await call.runs->check(std::move(app), std::move(parsed->run));
 }
 
@@ -24,12 +32,7 @@ Async<void> check_turn(TurnCall call, std::shared_ptr<const App> app, SessionId 
                                              return parse_turn(text, false, defaults, ignored);
                                            });
   if (!parsed) co_return std::unexpected(std::move(parsed.error()));
-  if (parsed->is_streamed) {
-    auto refused = fail(Errc::invalid, "validation_failed",
-                        "A job is not a stream: leave stream out, and read the events of the job.");
-    refused.error().fields = {{"stream", "must be false: ask for the events of the job"}};
-    co_return refused;
-  }
+  if (parsed->is_streamed) co_return not_a_stream();
   if (!is_session_id(id.str())) {
     co_return fail(Errc::not_found, "session_not_found", "There is no such session.");
   }

@@ -24,17 +24,21 @@ void append_programs(std::string& body, const std::vector<ProgramReport>& progra
   body += ']';
 }
 
+void append_names(std::string& body, std::string_view key, const std::vector<std::string>& names) {
+  append_name(body, key);
+  body += '[';
+  for (const std::string& name : names) {
+    if (body.back() != '[') body += ',';
+    append_json_string(body, name);
+  }
+  body += ']';
+}
+
 // Where things are on the gateway's machine, and how its owner logs in: for the admin.
 void append_places(std::string& body, const AgentReport& report) {
   append_programs(body, report.programs);
   append_member(body, "login_place", unless_empty(report.login_place));
-  append_name(body, "login_command");
-  body += '[';
-  for (const std::string& word : report.login_command) {
-    if (body.back() != '[') body += ',';
-    append_json_string(body, word);
-  }
-  body += ']';
+  append_names(body, "login_command", report.login_command);
   append_name(body, "login_environment");
   body += '{';
   for (const auto& [name, value] : report.login_environment) append_member(body, name, value);
@@ -46,10 +50,15 @@ std::string version_of(const AgentListing& agent, const AgentReport* report) {
   return agent.is_present ? report->programs.back().version : std::string();
 }
 
-Task<Response> list(std::vector<AgentListing> agents, bool is_admin, const AgentSources* sources) {
+struct Listed {
+  AgentListing agent;
+  AgentJail jail;
+};
+
+Task<Response> list(std::vector<Listed> agents, bool is_admin, const AgentSources* sources) {
   const std::vector<AgentReport> reports = co_await sources->reports();
   std::string body = R"({"agents":[)";
-  for (const AgentListing& agent : agents) {
+  for (const auto& [agent, jail] : agents) {
     const auto found = std::ranges::find(reports, agent.name, &AgentReport::name);
     const AgentReport* const report = found == reports.end() ? nullptr : &*found;
     body += body.back() == '[' ? "{" : ",{";
@@ -57,7 +66,20 @@ Task<Response> list(std::vector<AgentListing> agents, bool is_admin, const Agent
     append_member(body, "protocol", name_of(agent.protocol));
     append_member(body, "present", agent.is_present);
     append_member(body, "version", version_of(agent, report));
+    append_member(body, "default_model", unless_empty(agent.default_model));
+    append_names(body, "models", agent.models);
+    append_names(body, "efforts", agent.efforts);
+    std::vector<std::string> modes;
+    for (const PermissionMode mode : agent.modes) modes.emplace_back(name_of(mode));
+    append_names(body, "permission_modes", modes);
     append_member(body, "login", name_of(report == nullptr ? LoginState::unknown : report->login));
+    append_member(body, "login_state", sources->login_state(agent.name));
+    if (is_admin) {
+      append_member(body, "spares", static_cast<std::int64_t>(agent.spares));
+      append_member(body, "memory_bytes", static_cast<std::int64_t>(agent.memory_bytes));
+    }
+    append_member(body, "jail", jail.means);
+    append_member(body, "net", name_of(jail.net));
     if (is_admin && report != nullptr) append_places(body, *report);
     body += '}';
   }
@@ -74,11 +96,14 @@ void add_agent_routes(Endpoints& endpoints, AgentSources sources, const Policies
   endpoints.push_back({"GET", "/agents", Permit::app_or_admin, Body::none,
                        [kept, of = &policies](Caller caller, Request*) {
                          const bool is_admin = caller.kind != CallerKind::app;
-                         auto agents = kept->listings();
-                         std::erase_if(agents, [&](const AgentListing& agent) {
-                           return !is_admin &&
-                                  !allows_agent(of->of(*caller.app, agent.name), agent.name);
-                         });
+                         const App none;
+                         const App& app = is_admin ? none : *caller.app;
+                         std::vector<Listed> agents;
+                         for (AgentListing& agent : kept->listings()) {
+                           const Policy policy = of->of(app, agent.name);
+                           if (!is_admin && !allows_agent(policy, agent.name)) continue;
+                           agents.push_back({std::move(agent), kept->jail_of(policy)});
+                         }
                          return list(std::move(agents), is_admin, kept.get());
                        }});
 }

@@ -38,21 +38,37 @@ class EventCursor {
     for (;;) {
       while (rest_.empty()) {
         if (block_ == piece_.blocks.size()) return std::nullopt;
-        rest_ = piece_.blocks[block_++]->lines;
+        const JournalBlock& block = *piece_.blocks[block_++];
+        rest_ = block.lines;
+        at_ = unix_seconds(block.at);
       }
       line_ = rest_.substr(0, rest_.find('\n'));
       rest_.remove_prefix(std::min(line_.size() + 1, rest_.size()));
-      const auto event = event_in(line_);
-      if (event && event->id > piece_.after) return event;
+      auto event = event_in(line_);
+      if (!event || event->id <= piece_.after) continue;
+      is_whole_ = event->at.has_value();
+      // An event that is older than times of events has that of its block.
+      event->at = event->at.value_or(at_);
+      return event;
     }
   }
-  std::string_view line() const { return line_; }  // of the event that was given last
+  // Appends the line of the event that was given last.
+  void append_line(std::string& out, const EventView& event) const {
+    if (is_whole_) {
+      out += line_;
+      return;
+    }
+    append_event_line(out, event);
+    out.pop_back();  // its newline
+  }
 
  private:
   const EventPiece& piece_;
   std::size_t block_ = 0;  // the next one
   std::string_view rest_;  // of the present one
   std::string_view line_;
+  std::int64_t at_ = 0;    // of the present block
+  bool is_whole_ = false;  // the line says when it happened
 };
 
 struct Watcher {
@@ -61,7 +77,16 @@ struct Watcher {
   StreamShare share;
   std::shared_ptr<const App> app;
   const Apps* apps = nullptr;
+  StreamShape shape{};
 };
+
+// What an update tells in the stream's shape; empty: nothing.
+Task<Result<std::string>> shaped(const Watcher* watcher, const EventView* event) {
+  co_return co_await watcher->shape.compute->run(
+      Lane(watcher->app->name), std::string(event->json),
+      [simple = watcher->shape.simple, turn = event->turn_index](
+          std::string& message) -> Result<std::string> { return simple->take(message, turn); });
+}
 
 Async<void> flush(BodyWriter* writer, std::string* out) {
   co_return co_await writer->write(std::exchange(*out, {}));
@@ -89,10 +114,11 @@ Fit hold_piece(ByteHold& memory, const EventPiece& piece) {
   return memory.resize(held > kUncountedPieceBytesMax ? held : 0);
 }
 
-void append_notices(std::string& out, const EventPiece& piece) {
-  if (piece.gap) {
+void append_notices(std::string& out, const EventPiece& piece, std::int64_t told_until) {
+  if (piece.gap && piece.gap->to > told_until) {
     append_sse(out, std::nullopt, "gap",
-               fmt::format(R"({{"from":{},"to":{}}})", piece.gap->from, piece.gap->to));
+               fmt::format(R"({{"from":{},"to":{}}})", std::max(piece.gap->from, told_until + 1),
+                           piece.gap->to));
   }
   if (piece.is_lagging) append_sse(out, std::nullopt, "lagged", "{}");
   if (piece.end == FeedEnd::shutdown) append_sse(out, std::nullopt, "shutdown", "{}");
@@ -101,13 +127,24 @@ void append_notices(std::string& out, const EventPiece& piece) {
 // Sends a piece as a stream, but for its last small events, which stay in `out`. Small events go
 // together; a large one is sent from its block, which all readers share. False: the stream ends
 // here.
-Async<bool> send_piece(BodyWriter* writer, const EventPiece* piece,
-                       std::optional<std::int64_t> turn_index, std::string* out) {
+Async<bool> send_piece(BodyWriter* writer, const EventPiece* piece, const Watcher* watcher,
+                       std::string* out) {
+  const std::optional<std::int64_t>& turn_index = watcher->turn_index;
   EventCursor cursor(*piece);
-  while (const auto event = cursor.next()) {
+  while (auto event = cursor.next()) {
     if (turn_index && event->turn_index != *turn_index) continue;
+    std::string simple;
+    if (watcher->shape.simple && event->kind == EventKind::update) {
+      auto told = co_await shaped(watcher, &*event);
+      if (!told) co_return std::unexpected(std::move(told.error()));
+      simple = std::move(*told);
+      if (simple.empty()) continue;
+      event->json = simple;
+    }
+    if (event->id <= watcher->shape.told_until) continue;
     const bool is_large = event->json.size() >= kSliceBytesMin;
-    append_sse_begin(*out, event->id, name_of(event->kind));
+    append_sse_begin(*out, event->id, name_of(event->kind),
+                     SseTime{event->at.value_or(0), event->offset_ms});
     if (is_large || out->size() + event->json.size() > kStreamBatchBytesMax) {
       auto written = co_await flush(writer, out);
       if (!written) co_return std::unexpected(std::move(written.error()));
@@ -146,8 +183,8 @@ Async<void> send_events(Watcher watcher, BodyWriter* writer) {
       *piece = {};  // it goes on from there when it comes back
       piece->is_lagging = true;
     }
-    append_notices(out, *piece);
-    const auto sent = co_await send_piece(writer, &*piece, watcher.turn_index, &out);
+    append_notices(out, *piece, watcher.shape.told_until);
+    const auto sent = co_await send_piece(writer, &*piece, &watcher, &out);
     if (!sent) co_return std::unexpected(sent.error());
     goes_on = *sent;
     if (out.empty() && std::chrono::steady_clock::now() - told_at >= kHeartbeat) {
@@ -160,6 +197,7 @@ Async<void> send_events(Watcher watcher, BodyWriter* writer) {
 struct EventQuery {
   std::int64_t after = 0;
   std::int64_t limit = kEventPageDefault;
+  bool is_simple = false;  // of a stream
 };
 
 // Last-Event-ID beats `after`: it is what a reader that comes back sends.
@@ -169,6 +207,12 @@ Result<EventQuery> parse_events(const Request& request, bool is_stream) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   asked.after = query.integer("after", 0, kMost).value_or(0);
   asked.limit = query.integer("limit", 1, kEventPageMax).value_or(kEventPageDefault);
+  if (const auto format = query.text("event_format")) {
+    if (!event_format_from(*format)) query.wrong("event_format", "must be acp or simple");
+    asked.is_simple = is_stream && *format == "simple";
+    if (!is_stream && *format == "simple")
+      query.wrong("event_format", "is for a stream; pages are acp");
+  }
   if (const auto last = request.header("Last-Event-ID"); last && is_stream) {
     const auto [end, error] =
         std::from_chars(last->data(), last->data() + last->size(), asked.after);
@@ -212,7 +256,7 @@ Task<Response> event_page(std::unique_ptr<EventReader> reader, EventQuery asked,
       has_room = count < asked.limit && body.size() <= kEventPageBytesMax;
       if (!has_room) break;
       if (count++ > 0) body += ',';
-      body += cursor.line();
+      cursor.append_line(body, *event);
       after = event->id;
     }
     if (!has_room) break;
@@ -229,6 +273,7 @@ struct EventDependencies {
   const Apps* apps;
   Quota* quota;
   ByteBudget* memory;
+  ComputeWorker* compute;
 };
 
 Task<Response> events(EventDependencies deps, Caller caller, Request* request) {
@@ -243,11 +288,21 @@ Task<Response> events(EventDependencies deps, Caller caller, Request* request) {
     if (!admitted) co_return problem(admitted.error(), request->id);
     share = std::move(*admitted);
   }
-  auto reader = co_await deps.sessions->read_events(caller.app->name, *id, asked->after);
+  auto reader =
+      co_await deps.sessions->read_events(caller.app->name, *id, asked->after, asked->is_simple);
   if (!reader) co_return problem(reader.error(), request->id);
+  if (is_stream && (*reader)->is_over()) {
+    Response nothing_more;
+    nothing_more.status = 204;  // by which EventSource does not come back again
+    co_return nothing_more;
+  }
   if (is_stream) {
+    StreamShape shape;
+    if (asked->is_simple) {
+      shape = {std::make_shared<SimpleStream>(), deps.compute, asked->after};
+    }
     co_return event_stream(std::move(*reader), std::nullopt, std::move(share), caller.app,
-                           *deps.apps);
+                           *deps.apps, std::move(shape));
   }
   co_return co_await event_page(std::move(*reader), *asked,
                                 deps.memory->open(caller.app->name.str()), request->id);
@@ -271,23 +326,25 @@ Result<StreamShare> admit_stream(Quota& quota, ByteBudget& memory, const App& ap
 }
 
 Response event_stream(std::unique_ptr<EventReader> reader, std::optional<std::int64_t> turn_index,
-                      StreamShare share, std::shared_ptr<const App> app, const Apps& apps) {
+                      StreamShare share, std::shared_ptr<const App> app, const Apps& apps,
+                      StreamShape shape) {
   Response response;
   response.content_type = "text/event-stream";
   response.headers.emplace_back("X-Accel-Buffering", "no");
-  response.stream = [watcher = Watcher{std::move(reader), turn_index, std::move(share),
-                                       std::move(app), &apps}](BodyWriter* writer) mutable {
+  response.stream = [watcher =
+                         Watcher{std::move(reader), turn_index, std::move(share), std::move(app),
+                                 &apps, std::move(shape)}](BodyWriter* writer) mutable {
     return send_events(std::move(watcher), writer);
   };
   return response;
 }
 
 void add_event_routes(Endpoints& endpoints, Sessions& sessions, const Apps& apps, Quota& quota,
-                      ByteBudget& memory) {
+                      ByteBudget& memory, ComputeWorker& compute) {
   Sessions* const all = &sessions;
   endpoints.push_back(
       {"GET", "/sessions/{id}/events", Permit::app, Body::none,
-       [deps = EventDependencies{&sessions, &apps, &quota, &memory}](
+       [deps = EventDependencies{&sessions, &apps, &quota, &memory, &compute}](
            Caller caller, Request* request) { return events(deps, std::move(caller), request); }});
   endpoints.push_back(
       {"POST", "/sessions/{id}/cancel", Permit::app, Body::none,

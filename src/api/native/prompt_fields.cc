@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::size_t kFilesPerRunMax = 32;
 constexpr std::int64_t kTimeoutSecondsMin = 5;
+constexpr std::size_t kIdentifierBytesMax = 64;  // a session's id, an agent's name
 constexpr std::string_view kEfforts[] = {"low", "medium", "high", "xhigh", "max"};
 
 bool is_blank(std::string_view text) {
@@ -14,6 +15,18 @@ bool is_blank(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_identifier(std::string_view text) {
+  return !text.empty() && text.size() <= kIdentifierBytesMax &&
+         std::ranges::all_of(text, [](unsigned char c) {
+           return (c < 0x80 && std::isalnum(c) != 0) || c == '_' || c == '-';
+         });
+}
+
+void check_agent_name(Fields& fields, std::string_view name) {
+  if (is_identifier(name)) return;
+  fields.wrong("agent", "must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -");
+}
 
 std::string prompt_of(Fields& fields) {
   if (!fields.has("prompt")) fields.wrong("prompt", "is required");
@@ -36,6 +49,20 @@ std::string system_of(Fields& fields) {
   std::string system = fields.text("system").value_or("");
   if (system.contains('\0')) fields.wrong("system", "must not hold a NUL character");
   return system;
+}
+
+SystemMode system_mode_of(Fields& fields) {
+  const std::string mode = fields.text("system_mode").value_or("append");
+  if (mode != "append" && mode != "replace") {
+    fields.wrong("system_mode", "must be append or replace");
+  }
+  return mode == "replace" ? SystemMode::replace : SystemMode::append;
+}
+
+std::string model_of(Fields& fields) {
+  auto model = fields.text("model");
+  if (model && !is_model_name(*model)) fields.wrong("model", "is not the name of a model");
+  return std::move(model).value_or("");
 }
 
 std::string effort_of(Fields& fields) {

@@ -9,15 +9,22 @@
 
 #include "api/core/json_body.h"
 #include "model/agent.h"
+#include "model/run.h"
 
 namespace clawdforge {
+
+// Whether it can be the name of an agent, or the id of a session.
+bool is_identifier(std::string_view text);
+void check_agent_name(Fields& fields, std::string_view name);
 
 std::string prompt_of(Fields& fields);              // required
 std::vector<std::string> files_of(Fields& fields);  // tokens
 std::chrono::seconds timeout_of(Fields& fields, std::chrono::seconds otherwise,
                                 std::chrono::seconds max);
 std::string system_of(Fields& fields);  // empty: none
+SystemMode system_mode_of(Fields& fields);
 std::string effort_of(Fields& fields);  // empty: none
+std::string model_of(Fields& fields);   // empty: none
 std::optional<PermissionMode> permission_mode_of(Fields& fields);
 
 }  // namespace clawdforge

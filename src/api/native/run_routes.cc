@@ -4,51 +4,71 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <utility>
 
 #include "api/core/failure_answer.h"
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
 #include "api/core/query.h"
 #include "api/keys/keyed.h"
+#include "api/native/event_routes.h"
 #include "api/native/prompt_fields.h"
+#include "api/native/session_requests.h"
 #include "api/shapes/audit_page.h"
 #include "api/shapes/run_state.h"
+#include "http/message/sse.h"
 #include "json/json_members.h"
+#include "json/schema/json_schema.h"
 
 namespace clawdforge {
 namespace {
 
 constexpr std::size_t kIncludesMax = 16;
-constexpr std::size_t kModelBytesMax = 128;
-constexpr std::string_view kAgents[] = {"claude", "demo"};
+constexpr std::size_t kToolsMax = 64;  // names in one list
+constexpr std::int64_t kTurnsOfRunMax = 1'000;
+// A streamed run says something at least this often: that its caller has gone shows then.
+constexpr std::chrono::seconds kRunHeartbeat{5};
 
-// It becomes an argument of the agent's command line, where a dash in front would make
-// it a flag.
-bool is_model_name(std::string_view text) {
-  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0; };
-  return !text.empty() && text.size() <= kModelBytesMax && is_plain(text.front()) &&
-         std::ranges::all_of(text, [&](unsigned char c) {
-           return is_plain(c) || std::string_view("._:/@[]-").contains(static_cast<char>(c));
-         });
-}
-
-void parse_agent(Fields& fields, RunRequest& run, const RunDefaults& defaults) {
+void parse_agent(Fields& fields, RunRequest& run) {
   run.agent = fields.text("agent").value_or("claude");
-  if (std::ranges::find(kAgents, run.agent) == std::end(kAgents)) {
-    fields.wrong("agent", "must be claude or demo");
-  }
-  run.model = defaults.model;
-  if (auto model = fields.text("model")) {
-    if (!is_model_name(*model)) fields.wrong("model", "is not the name of a model");
-    run.model = std::move(*model);
-  }
+  check_agent_name(fields, run.agent);
+  run.model = model_of(fields);
   run.effort = effort_of(fields);
   run.system = system_of(fields);
-  const std::string mode = fields.text("system_mode").value_or("append");
-  if (mode != "append" && mode != "replace") {
-    fields.wrong("system_mode", "must be append or replace");
+  run.system_mode = system_mode_of(fields);
+}
+
+bool is_tool_name(std::string_view text) {
+  constexpr std::size_t kToolNameBytesMax = 64;
+  return !text.empty() && text.size() <= kToolNameBytesMax &&
+         std::ranges::all_of(
+             text, [](unsigned char c) { return (c < 0x80 && std::isalnum(c) != 0) || c == '_'; });
+}
+
+std::optional<ToolChoice> tools_of(Fields& fields, const boost::json::object& body) {
+  constexpr std::string_view kWrong = "must be none, read, all, or a list of names of tools";
+  const boost::json::value* const given = body.if_contains("tools");
+  if (given != nullptr && given->is_array()) {
+    const auto names = fields.texts("tools", kToolsMax);
+    if (!names) return std::nullopt;  // and is wrong
+    if (!std::ranges::all_of(*names, is_tool_name)) fields.wrong("tools", std::string(kWrong));
+    return ToolChoice{.set = names->empty() ? ToolSet::none : ToolSet::named, .names = *names};
   }
-  run.system_mode = mode == "replace" ? SystemMode::replace : SystemMode::append;
+  const auto word = fields.text("tools");
+  if (!word) return std::nullopt;
+  if (*word == "none") return ToolChoice{.set = ToolSet::none};
+  if (*word == "read") return ToolChoice{.set = ToolSet::read};
+  if (*word != "all") fields.wrong("tools", std::string(kWrong));
+  return ToolChoice{.set = ToolSet::all};
+}
+
+std::shared_ptr<const JsonSchema> schema_of(Fields& fields, Result<void>& wrong) {
+  const boost::json::object* const given = fields.object("schema");
+  if (given == nullptr) return nullptr;
+  auto schema = JsonSchema::parse(boost::json::serialize(*given));
+  if (schema) return std::make_shared<const JsonSchema>(std::move(*schema));
+  wrong = std::unexpected(std::move(schema.error()));
+  return nullptr;
 }
 
 void add_headers(Response& response, const RunOutcome& outcome) {
@@ -90,6 +110,7 @@ Response success(const RunOutcome& outcome, const ParsedRun& asked) {
     append_member(body, "usage", outcome.usage);
   }
   if (asked.includes_denials) append_denials(body, outcome.denials);
+  if (asked.includes_model) append_member(body, "model", unless_empty(outcome.model));
   body += '}';
   Response response = json_response(std::move(body));
   add_headers(response, outcome);
@@ -103,7 +124,7 @@ Response failure(const RunOutcome& outcome, const Failure& why, std::string_view
   append_member(body, "duration_ms", outcome.duration.count());
   append_member(body, "stop_reason", outcome.stop_reason);
   append_member(body, "code", why.code);
-  append_member(body, "detail", why.message);
+  append_member(body, "detail", outcome.failed_text.empty() ? why.message : outcome.failed_text);
   append_member(body, "request_id", request_id);
   body += '}';
   Response response = failure_response(why, std::move(body));
@@ -114,6 +135,64 @@ Response failure(const RunOutcome& outcome, const Failure& why, std::string_view
 Response answer_of(const RunOutcome& outcome, const ParsedRun& asked, std::string_view request_id) {
   const std::optional<Failure>& why = outcome.failure;
   return why ? failure(outcome, *why, request_id) : success(outcome, asked);
+}
+
+// What the agent says, then what the plain answer would be. The reader is not counted for what it
+// holds: the feed is bounded, and one event more is sent at a time.
+Async<void> send_run(std::unique_ptr<StreamedRun> run, [[maybe_unused]] StreamShare share,
+                     ParsedRun asked, std::string request_id, const Clock* clock,
+                     BodyWriter* writer) {
+  std::string out(kSseComment);  // so that the caller sees at once that it is heard
+  std::int64_t id = 0;
+  while (!run->is_over()) {
+    if (!out.empty()) {
+      auto written = co_await writer->write(std::exchange(out, {}));
+      if (!written) co_return written;
+    }
+    const std::vector<ToldMessage> told = co_await run->next(kRunHeartbeat);
+    for (const ToldMessage& message : told) {
+      append_sse_begin(out, ++id, "update", SseTime{.at = unix_seconds(clock->now())});
+      auto written = co_await writer->write(std::exchange(out, {}));
+      if (!written) co_return written;
+      written = co_await writer->write_slice(message.json);
+      if (!written) co_return written;
+      out += kSseEnd;
+    }
+    if (told.empty() && !run->is_over()) out += kSseComment;
+  }
+  const auto outcome = co_await run->outcome();
+  const bool is_good = outcome && !outcome->failure;
+  Response whole =
+      outcome ? answer_of(*outcome, asked, request_id) : problem(outcome.error(), request_id);
+  // What the agent wrote as JSON may have line breaks between its words.
+  std::ranges::replace(whole.body, '\n', ' ');
+  std::ranges::replace(whole.body, '\r', ' ');
+  append_sse_begin(out, ++id, is_good ? "done" : "failed",
+                   SseTime{.at = unix_seconds(clock->now())});
+  out.append(whole.body).append(kSseEnd);
+  co_return co_await writer->write(std::move(out));
+}
+
+Async<Response> stream_run(RunCall call, Caller caller, ParsedRun asked, Request* request) {
+  if (caller.key) {
+    co_return fail(Errc::invalid, "idempotency_streamed",
+                   "A streamed run takes no Idempotency-Key, since its stream is not kept: ask for "
+                   "a plain answer, or leave the key out.");
+  }
+  auto share = admit_stream(*call.quota, *call.memory, *caller.app);
+  if (!share) co_return std::unexpected(std::move(share.error()));
+  auto run = co_await call.runs->stream(caller.app, std::exchange(asked.run, {}), request->hang_up);
+  if (!run) co_return std::unexpected(std::move(run.error()));
+  Response response;
+  response.content_type = "text/event-stream";
+  response.headers.emplace_back("X-Accel-Buffering", "no");
+  response.headers.emplace_back("X-Clawdforge-Run-Id", (*run)->run_id().str());
+  response.stream = [run = std::move(*run), share = std::move(*share), asked = std::move(asked),
+                     id = request->id, clock = call.clock](BodyWriter* writer) mutable {
+    return send_run(std::move(run), std::move(share), std::move(asked), std::move(id), clock,
+                    writer);
+  };
+  co_return response;
 }
 
 Task<Response> list_own(const RunRows* rows, Caller caller, Request* request) {
@@ -146,18 +225,26 @@ Task<Response> cancel_run(Runs* runs, Caller caller, Request* request) {
 Task<Response> answer_run(RunCall call, Caller caller, Request* request,
                           std::shared_ptr<AskGate> gate) {
   const auto ignored = std::make_shared<std::string>();
-  auto parsed = co_await call.compute->run(Lane(caller.app->name), std::move(request->body),
-                                           [defaults = call.defaults, ignored](std::string& body) {
-                                             return parse_run(body, *defaults, ignored.get());
-                                           });
+  const bool accepts_stream = !gate && accepts_event_stream(*request);
+  auto parsed = co_await call.compute->run(
+      Lane(caller.app->name), std::move(request->body),
+      [defaults = call.defaults, ignored, accepts_stream](std::string& body) {
+        return parse_run(body, accepts_stream, *defaults, ignored.get());
+      });
   name_ignored_fields(*request, std::move(*ignored));
   if (!parsed) co_return problem(parsed.error(), request->id);
   parsed->run.received = request->received;
+  if (parsed->is_streamed && !gate) {
+    auto stream = co_await stream_run(call, caller, std::move(*parsed), request);
+    if (!stream) co_return problem(stream.error(), request->id);
+    co_return std::move(*stream);
+  }
   if (caller.key) {
     parsed->run.key = caller.key;
     parsed->run.answer_of = [includes = ParsedRun{.run = {},
                                                   .includes_usage = parsed->includes_usage,
-                                                  .includes_denials = parsed->includes_denials},
+                                                  .includes_denials = parsed->includes_denials,
+                                                  .includes_model = parsed->includes_model},
                              id = request->id](const RunOutcome& ended) {
       return kept_answer(answer_of(ended, includes, id), id);
     };
@@ -171,7 +258,7 @@ Task<Response> answer_run(RunCall call, Caller caller, Request* request,
   co_return answer_of(*outcome, *parsed, request->id);
 }
 
-Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
+Result<ParsedRun> parse_run(std::string_view body, bool accepts_stream, const RunDefaults& defaults,
                             std::string* ignored) {
   auto object = parse_json_object(body);
   if (!object) return std::unexpected(object.error());
@@ -179,29 +266,36 @@ Result<ParsedRun> parse_run(std::string_view body, const RunDefaults& defaults,
   ParsedRun parsed;
   RunRequest& run = parsed.run;
   run.prompt = prompt_of(fields);
-  parse_agent(fields, run, defaults);
+  parse_agent(fields, run);
   run.permission_mode = permission_mode_of(fields);
+  run.tools = tools_of(fields, *object);
+  if (const auto turns = fields.integer("max_turns", 1, kTurnsOfRunMax)) {
+    run.max_turns = static_cast<int>(*turns);
+  }
+  Result<void> schema_refusal;
+  run.schema = schema_of(fields, schema_refusal);
   run.files = files_of(fields);
   const auto wait = fields.boolean("wait");
   run.waits = wait.value_or(false);
   run.waits_for_workspace = wait.value_or(true);
   run.workspace_name = fields.text("workspace").value_or("");
+  parsed.is_streamed = fields.boolean("stream").value_or(accepts_stream);
   run.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
   for (const std::string& name :
        fields.texts("include", kIncludesMax).value_or(std::vector<std::string>{})) {
     if (name == "usage") parsed.includes_usage = true;
     if (name == "denials") parsed.includes_denials = true;
+    if (name == "model") parsed.includes_model = true;
   }
   if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
+  if (!schema_refusal) return std::unexpected(std::move(schema_refusal.error()));
   return parsed;
 }
 
-void add_run_routes(Endpoints& endpoints, Runs& runs, const RunRows& rows, Keys& keys,
-                    ComputeWorker& compute, RunDefaults defaults) {
-  const RunCall call{&runs, &compute, std::make_shared<const RunDefaults>(std::move(defaults))};
-  Runs* to = &runs;
+void add_run_routes(Endpoints& endpoints, RunCall call, const RunRows& rows, Keys& keys) {
+  Runs* to = call.runs;
   endpoints.push_back({"POST", "/run", Permit::app, Body::json,
-                       keyed(keys, compute,
+                       keyed(keys, *call.compute,
                              [call](Caller caller, Request* request) {
                                return answer_run(call, std::move(caller), request);
                              }),

@@ -8,32 +8,17 @@
 #include "api/core/json_body.h"
 #include "api/core/query.h"
 #include "api/native/prompt_fields.h"
+#include "http/message/accepted.h"
 
 namespace clawdforge {
 namespace json = boost::json;
 namespace {
 
-constexpr std::size_t kIdentifierBytesMax = 64;  // a session's id, an agent's name
-constexpr std::size_t kSessionModelBytesMax = 200;
 constexpr std::size_t kMetaBytesMax = 16 * 1024;
 constexpr std::size_t kMcpServersBytesMax = 64 * 1024;
 constexpr std::size_t kSessionSystemBytesMax = 1024 * 1024;  // it is read again for every turn
 constexpr std::int64_t kSessionPageMax = 1'000;
 constexpr std::size_t kWebhookEventsMax = 8;  // names in one list
-
-bool is_identifier(std::string_view text) {
-  return !text.empty() && text.size() <= kIdentifierBytesMax &&
-         std::ranges::all_of(text, [](unsigned char c) {
-           return (c < 0x80 && std::isalnum(c) != 0) || c == '_' || c == '-';
-         });
-}
-
-// Agents have their own names for their models, so the rule is loose. It may become an
-// argument of a command line, where a dash in front would make it a flag.
-bool is_model_of_any_agent(std::string_view text) {
-  return !text.empty() && text.size() <= kSessionModelBytesMax && !text.starts_with('-') &&
-         std::ranges::none_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-}
 
 const json::value* present(const json::object& object, std::string_view name) {
   const json::value* const value = object.if_contains({name.data(), name.size()});
@@ -111,18 +96,12 @@ std::string webhook_of(Fields& fields) {
   return webhook;
 }
 
-EventFormat event_format_of(Fields& fields, EventFormat otherwise) {
-  const auto name = fields.text("event_format");
+EventFormat event_format_of(Fields& fields, const std::optional<std::string>& name,
+                            EventFormat otherwise) {
   if (!name) return otherwise;
   const auto format = event_format_from(*name);
   if (!format) fields.wrong("event_format", "must be acp or simple");
   return format.value_or(otherwise);
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
 }  // namespace
@@ -144,14 +123,9 @@ Result<SessionRequest> parse_session(std::string_view body, std::string* ignored
   }
   const bool is_fork = !session.from.empty();
   session.agent = fields.text("agent").value_or(is_fork ? "" : "claude");
-  if (!is_identifier(session.agent) && !(is_fork && session.agent.empty())) {
-    fields.wrong("agent", "must be 1 to 64 of the characters A-Z, a-z, 0-9, _ and -");
-  }
+  if (!is_fork || !session.agent.empty()) check_agent_name(fields, session.agent);
   session.meta = meta_of(fields, body);
-  if (auto model = fields.text("model")) {
-    if (!is_model_of_any_agent(*model)) fields.wrong("model", "is not the name of a model");
-    session.model = std::move(*model);
-  }
+  session.model = model_of(fields);
   session.system = system_of(fields);
   if (session.system.size() > kSessionSystemBytesMax) {
     fields.wrong("system", fmt::format("must have at most {} bytes", kSessionSystemBytesMax));
@@ -174,25 +148,19 @@ Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
   turn.prompt = prompt_of(fields);
   turn.files = files_of(fields);
   turn.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
-  parsed.format = event_format_of(fields, defaults.event_format);
+  const std::optional<std::string> format = fields.text("event_format");
+  parsed.format = event_format_of(fields, format, defaults.event_format);
   const auto wait = fields.boolean("wait");
   parsed.turn.waits = wait.value_or(false);
   parsed.turn.waits_for_workspace = wait.value_or(true);
   parsed.is_streamed = fields.boolean("stream").value_or(accepts_stream);
+  parsed.is_simple_stream = format == "simple";
   if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
   return parsed;
 }
 
 bool accepts_event_stream(const Request& request) {
-  std::string_view accepted = request.header("Accept").value_or("");
-  while (!accepted.empty()) {
-    const std::string_view range = accepted.substr(0, accepted.find(','));
-    accepted.remove_prefix(std::min(range.size() + 1, accepted.size()));
-    if (equals_ignoring_case(trimmed(range.substr(0, range.find(';'))), "text/event-stream")) {
-      return true;
-    }
-  }
-  return false;
+  return accepts_type(request.header("Accept").value_or(""), "text/event-stream");
 }
 
 Result<SessionFilter> parse_session_list(std::string_view query, AppName app) {

@@ -29,6 +29,7 @@ struct ParsedTurn {
   TurnRequest turn;
   EventFormat format = EventFormat::acp;
   bool is_streamed = false;
+  bool is_simple_stream = false;  // a stream is so only if the request itself says it
 };
 
 // The body of POST /sessions/{id}/turn. `accepts_stream`: by its head, the caller would

@@ -1,10 +1,12 @@
 #include "api/native/session_routes.h"
 
 #include <boost/json.hpp>
+#include <limits>
 
 #include "api/core/failure_answer.h"
 #include "api/core/json_body.h"
 #include "api/core/problem.h"
+#include "api/core/query.h"
 #include "api/keys/keyed.h"
 #include "api/native/event_routes.h"
 #include "api/shapes/native_events.h"
@@ -44,7 +46,7 @@ Task<Response> create(Sessions* sessions, const Apps* apps, ComputeWorker* compu
 
 // Its prompt outlives the request: it waits for other turns and for the agent.
 Async<Response> stream_turn(TurnCall deps, std::shared_ptr<const App> app, SessionId id,
-                            TurnRequest asked) {
+                            TurnRequest asked, bool is_simple) {
   auto share = admit_stream(*deps.quota, *deps.memory, *app);
   if (!share) co_return std::unexpected(std::move(share.error()));
   asked.memory = deps.memory->open(app->name.str());
@@ -54,8 +56,10 @@ Async<Response> stream_turn(TurnCall deps, std::shared_ptr<const App> app, Sessi
   }
   auto stream = co_await deps.sessions->stream_turn(app, std::move(id), std::move(asked));
   if (!stream) co_return std::unexpected(std::move(stream.error()));
+  StreamShape shape;
+  if (is_simple) shape = {std::make_shared<SimpleStream>(), deps.compute, 0};
   Response response = event_stream(std::move(stream->reader), stream->turn_index, std::move(*share),
-                                   app, *deps.apps);
+                                   app, *deps.apps, std::move(shape));
   add_limit_headers(response, stream->rate_limit_policy, stream->rate_limit);
   co_return response;
 }
@@ -66,6 +70,21 @@ Task<Response> show(Sessions* sessions, Caller caller, Request* request) {
   const auto view = co_await sessions->find(caller.app->name, *id);
   if (!view) co_return problem(view.error(), request->id);
   co_return session_state(*view);
+}
+
+Task<Response> list_turns(Sessions* sessions, Caller caller, Request* request) {
+  constexpr std::int64_t kTurnPageMax = 1'000;
+  constexpr std::int64_t kTurnPageDefault = 100;
+  Query query(request->query);
+  const auto after = query.integer("after", 0, std::numeric_limits<std::int64_t>::max());
+  const auto limit = query.integer("limit", 1, kTurnPageMax);
+  if (auto checked = query.check(); !checked) co_return problem(checked.error(), request->id);
+  const auto id = session_id_of(*request);
+  if (!id) co_return problem(id.error(), request->id);
+  const auto page = co_await sessions->turns(caller.app->name, *id, after.value_or(0),
+                                             limit.value_or(kTurnPageDefault));
+  if (!page) co_return problem(page.error(), request->id);
+  co_return turn_list(*page);
 }
 
 Task<Response> list(Sessions* sessions, const SessionRows* rows, Caller caller, Request* request) {
@@ -167,7 +186,8 @@ Task<Response> answer_turn(TurnCall deps, Caller caller, Request* request,
                       request->id);
   }
   if (parsed->is_streamed) {
-    auto stream = co_await stream_turn(deps, caller.app, *id, std::move(asked));
+    auto stream =
+        co_await stream_turn(deps, caller.app, *id, std::move(asked), parsed->is_simple_stream);
     if (!stream) co_return problem(stream.error(), request->id);
     co_return std::move(*stream);
   }
@@ -222,6 +242,10 @@ void add_session_routes(Endpoints& endpoints, Sessions& sessions, const Apps& ap
                                return answer_turn(deps, std::move(caller), request);
                              }),
                        true});
+  endpoints.push_back({"GET", "/sessions/{id}/turns", Permit::app, Body::none,
+                       [all](Caller caller, Request* request) {
+                         return list_turns(all, std::move(caller), request);
+                       }});
   endpoints.push_back({"GET", "/sessions/{id}/files", Permit::app, Body::none,
                        [all](Caller caller, Request* request) {
                          return list_files(all, std::move(caller), request);

@@ -45,7 +45,7 @@ class SessionRoutes : public ::testing::Test {
     add_session_routes(endpoints_, sessions_, apps_, quota_, memory_, keys_, compute_,
                        ledger_->sessions,
                        {std::chrono::seconds(120), std::chrono::seconds(600), EventFormat::acp});
-    add_event_routes(endpoints_, sessions_, apps_, quota_, memory_);
+    add_event_routes(endpoints_, sessions_, apps_, quota_, memory_, compute_);
     add_permission_routes(endpoints_, sessions_);
   }
   ~SessionRoutes() override {
@@ -155,12 +155,13 @@ TEST_F(SessionRoutes, TellWhatTheJournalHas) {
   SessionWrite write;
   write.session_id = SessionId("s-1");
   write.blocks.push_back({1, 2, 1, clock_.now(), {}});
-  append_event_line(write.blocks[0].lines, {1, 1, EventKind::update, R"({"a":1})"});
-  append_event_line(write.blocks[0].lines, {2, 1, EventKind::done, "{}"});
+  append_event_line(write.blocks[0].lines, Event{1, 1, EventKind::update, R"({"a":1})"});
+  append_event_line(write.blocks[0].lines, Event{2, 1, EventKind::done, "{}"});
   ASSERT_TRUE(run_to_end(io_, ledger_->journal.write(write)));
   EXPECT_EQ(ask("GET", "/sessions/{id}/events", {"s-1"}).body,
-            R"({"events":[{"id":1,"turn_index":1,"event":"update","data":{"a":1}},)"
-            R"({"id":2,"turn_index":1,"event":"done","data":{}}],"next_after":2})");
+            R"({"events":[{"id":1,"turn_index":1,"at":0,"offset_ms":null,"event":"update",)"
+            R"("data":{"a":1}},{"id":2,"turn_index":1,"at":0,"offset_ms":null,"event":"done",)"
+            R"("data":{}}],"next_after":2})");
   EXPECT_EQ(ask("POST", "/sessions/{id}/cancel", {"s-1"}).body, R"({"ok":true,"cancelled":false})");
   EXPECT_EQ(ask("GET", "/sessions/{id}/permissions", {"s-1"}).body, R"({"permissions":[]})");
   EXPECT_EQ(ask("POST", "/sessions/{id}/permissions/{permission}", {"s-1", "p"}, "news",

@@ -39,6 +39,9 @@ void append_run_state(std::string& out, const RunRecord& record, RunReader reade
   append_member(out, "exit_signal", ended.exit_signal);
   append_member(out, "cost_usd", ended.cost_usd);
   append_member(out, "usage", ended.usage);
+  append_member(out, "prompt", run.prompt);
+  const auto shown = static_cast<std::int64_t>(run.prompt.value_or("").size());
+  if (run.prompt && shown < run.prompt_bytes) append_member(out, "prompt_truncated", true);
   if (reader == RunReader::admin)
     append_member(out, "instance_id", unless_empty(run.instance_id.str()));
   out += '}';

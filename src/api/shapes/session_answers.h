@@ -15,6 +15,7 @@ Response created_session(const Session& session);
 Response uncreated_session(const Failure& why, std::string_view request_id);
 
 Response session_state(const SessionView& view);
+Response turn_list(const TurnPage& page);
 
 // What the turn's closing event says, and the events: JSON of an array, which may have many MiB
 // and is not parsed again.

@@ -25,12 +25,16 @@ TEST(SessionAnswer, SaysTheWholeStateFlat) {
   view.session.agent = "demo";
   view.session.meta = R"({"n":12345678901234567890123})";
   view.session.created_at = at(10);
-  EXPECT_EQ(session_state(view).body,
-            R"({"session_id":"s-1","agent":"demo","model":null,"app_name":"news",)"
-            R"("created_at":10,"last_turn_at":null,"closed_at":null,"close_reason":null,)"
-            R"("turn_count":0,"live":false,"busy":false,"meta":{"n":12345678901234567890123},)"
-            R"("usage":{"input_tokens":0,"output_tokens":0,"cache_read_tokens":0,)"
-            R"("cache_write_tokens":0},"cost_usd":null})");
+  EXPECT_EQ(
+      session_state(view).body,
+      R"({"session_id":"s-1","agent":"demo","model":null,"app_name":"news",)"
+      R"("created_at":10,"last_turn_at":null,"closed_at":null,"close_reason":null,)"
+      R"("turn_count":0,"last_event_id":0,"live":false,"busy":false,"meta":{"n":12345678901234567890123},)"
+      R"("usage":{"input_tokens":0,"output_tokens":0,"cache_read_tokens":0,)"
+      R"("cache_write_tokens":0},"cost_usd":null,)"
+      R"("title":null,"permission_mode":"approve_reads","effort":null,)"
+      R"("turns_waiting":0,"questions_open":0,"turn_started_at":null,"context":null,)"
+      R"("agent_version":null,"delete_at":null})");
   view.session.model = "opus";
   view.session.last_turn_at = at(11);
   view.session.closed_at = at(12);
@@ -40,12 +44,16 @@ TEST(SessionAnswer, SaysTheWholeStateFlat) {
   view.session.cost_usd = 0.25;
   view.is_live = true;
   view.is_busy = true;
-  EXPECT_EQ(session_state(view).body,
-            R"({"session_id":"s-1","agent":"demo","model":"opus","app_name":"news",)"
-            R"("created_at":10,"last_turn_at":11,"closed_at":12,"close_reason":"idle",)"
-            R"("turn_count":3,"live":true,"busy":true,"meta":{"n":12345678901234567890123},)"
-            R"("usage":{"input_tokens":1,"output_tokens":2,"cache_read_tokens":3,)"
-            R"("cache_write_tokens":4},"cost_usd":0.25})");
+  EXPECT_EQ(
+      session_state(view).body,
+      R"({"session_id":"s-1","agent":"demo","model":"opus","app_name":"news",)"
+      R"("created_at":10,"last_turn_at":11,"closed_at":12,"close_reason":"idle",)"
+      R"("turn_count":3,"last_event_id":0,"live":true,"busy":true,"meta":{"n":12345678901234567890123},)"
+      R"("usage":{"input_tokens":1,"output_tokens":2,"cache_read_tokens":3,)"
+      R"("cache_write_tokens":4},"cost_usd":0.25,)"
+      R"("title":null,"permission_mode":"approve_reads","effort":null,)"
+      R"("turns_waiting":0,"questions_open":0,"turn_started_at":null,"context":null,)"
+      R"("agent_version":null,"delete_at":null})");
 }
 
 TEST(SessionAnswer, OfACreation) {

@@ -20,6 +20,9 @@ void append_workspace(std::string& out, const SessionWorkspace& workspace);
 Response session_list(std::vector<Session> sessions, const std::optional<std::string>& next_cursor,
                       const std::function<SessionView(Session)>& view_of);
 
+// The title that an app gave a session in its `meta`. None: it gave none that is text.
+std::optional<std::string> title_in(std::string_view meta);
+
 // A row's JSON, which another program may have written: {} if it is not an object.
 std::string_view object_or_empty(std::string_view json);
 

@@ -74,6 +74,11 @@ void SimpleEvents::fill(Simple& tool, const ToolReport& report) {
     const std::string text = shown_text(*report.content);
     if (!text.empty()) assign(tool.result, quoted(text));
   }
+  if (report.printed) {
+    const std::size_t before = tool.printed.size();
+    append_json_characters(tool.printed, *report.printed);
+    bytes_ += tool.printed.size() - before;
+  }
 }
 
 void SimpleEvents::assign(std::string& part, std::string value) {
@@ -91,7 +96,11 @@ std::string SimpleEvents::take_json() {
     if (event.shape == Shape::tool_call) {
       out.append(R"({"type":"tool_call","name":)").append(event.content);
       out.append(R"(,"args":)").append(event.args);
-      out.append(R"(,"result":)").append(event.result);
+      if (event.result == kNoResult && !event.printed.empty()) {
+        out.append(R"(,"result":")").append(event.printed).append("\"");
+      } else {
+        out.append(R"(,"result":)").append(event.result);
+      }
     } else {
       out += event.shape == Shape::text ? R"({"type":"text","content":")"
                                         : R"({"type":"thinking","content":")";

@@ -26,6 +26,8 @@ class SimpleEvents final : public NativeEvents {
   std::string take_json() override;
 
  private:
+  static constexpr std::string_view kNoResult = "null";
+
   enum class Shape { text, thinking, tool_call };
   // Texts are JSON already: escaping a large answer at its end would keep all others waiting.
   struct Simple {
@@ -33,8 +35,9 @@ class SimpleEvents final : public NativeEvents {
     std::string content;    // of the first two: without quotes; of a tool call its name, with them
     bool is_named = false;  // not only titled
     std::string args = "{}";
-    std::string result = "null";
-    bool has_output = false;  // the result is the tool's own, not only what is shown of it
+    std::string result = std::string(kNoResult);
+    std::string printed = {};  // of a command that tells nothing else: without quotes
+    bool has_output = false;   // the result is the tool's own, not only what is shown of it
   };
 
   void add_text(Shape shape, std::string_view text);

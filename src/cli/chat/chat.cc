@@ -89,16 +89,18 @@ Asked<void> Chat::take_up(const std::string& id) {
     return complain(kExitRefused, "this session is closed; clawdforge chat begins another one.");
   }
   turn_count_ = count_in(*state, "turn_count");
-  const auto newest = session_.newest_event();
-  if (!newest) return std::unexpected(newest.error());
-  last_event_ = *newest;
+  last_event_ = static_cast<std::uint64_t>(count_in(*state, "last_event_id"));
   if (settings_.is_terminal) {
     say_who();
     const auto tail = session_.events(last_event_ - std::min(last_event_, kTailEventsMax));
     if (!tail) return std::unexpected(tail.error());
     for (const TailEvent& told : *tail) {
       if (told.id > last_event_) break;
-      if (!std::holds_alternative<AgentQuestion>(told.event)) view_.apply(told.event);
+      if (const auto* asked = std::get_if<AskedPrompt>(&told.event)) {
+        if (asked->prompt) view_.show_prompt(*asked->prompt);
+      } else if (!std::holds_alternative<AgentQuestion>(told.event)) {
+        view_.apply(told.event);
+      }
     }
   }
   if (!is_true_in(*state, "busy")) {

@@ -200,7 +200,8 @@ void Chat::expand(const std::string& which) {
   view_.show(std::move(lines));
 }
 
-// What the agent said, from the gateway; the prompts only as far as they were typed here.
+// What was asked and what the agent said, from the gateway. Where that keeps no prompts, those that
+// were typed here.
 void Chat::export_to(const std::string& path) {
   if (path.empty()) return view_.note("Name a file: /export FILE");
   std::string text = fmt::format("# Session {}\n", session_.id());
@@ -211,6 +212,10 @@ void Chat::export_to(const std::string& path) {
     if (page->empty()) break;
     for (const TailEvent& told : *page) {
       after = told.id;
+      if (const auto* asked = std::get_if<AskedPrompt>(&told.event)) {
+        if (asked->prompt)
+          prompts_.insert_or_assign(asked->turn_index, filter_text(*asked->prompt));
+      }
       if (const auto* said = std::get_if<AgentText>(&told.event)) turn += said->text;
       const auto* const tool = std::get_if<ToolNews>(&told.event);
       if (tool != nullptr && !tool->title.empty()) {

@@ -12,7 +12,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::chrono::seconds kStartMax{300};  // an agent may take long to start
-constexpr std::uint64_t kEventIdMax = std::uint64_t{1} << 40U;
 
 std::string member_text(const json::object& object, std::string_view key) {
   return std::string(text_in(object, key).value_or(std::string_view()));
@@ -135,31 +134,6 @@ Asked<std::vector<TailEvent>> ChatSession::events(std::uint64_t after) const {
                    read_chat_event(member_text(event, "event"), json::serialize(*data))});
   }
   return out;
-}
-
-// `after` beyond the newest event is refused, which is all that has to be known for halving.
-Asked<std::uint64_t> ChatSession::newest_event() const {
-  const auto is_beyond = [this](std::uint64_t after) -> Asked<bool> {
-    const auto page = call("GET", fmt::format("/events?limit=1&after={}", after));
-    if (page) return false;
-    if (page.error().details.starts_with("HTTP 422")) return true;
-    return std::unexpected(page.error());
-  };
-  std::uint64_t low = 0;
-  std::uint64_t high = 1;
-  for (; high < kEventIdMax; high *= 2) {
-    const auto beyond = is_beyond(high);
-    if (!beyond) return std::unexpected(beyond.error());
-    if (*beyond) break;
-    low = high;
-  }
-  while (low + 1 < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    const auto beyond = is_beyond(middle);
-    if (!beyond) return std::unexpected(beyond.error());
-    (*beyond ? high : low) = middle;
-  }
-  return low;
 }
 
 }  // namespace clawdforge

@@ -49,8 +49,6 @@ class ChatSession {
   Asked<void> answer(const AgentQuestion& question, std::string_view option_kind) const;
   Asked<std::string> upload(const std::string& path) const;
 
-  // The number of the newest event, found by asking for pages that may lie after it.
-  Asked<std::uint64_t> newest_event() const;
   // A page of events after this number.
   Asked<std::vector<TailEvent>> events(std::uint64_t after) const;
 

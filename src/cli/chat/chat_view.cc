@@ -43,6 +43,10 @@ void ChatView::remember_prompt(std::string_view prompt) {
   transcript_.next_frame(columns(), time_now());
 }
 
+void ChatView::show_prompt(std::string_view prompt) {
+  if (is_live_) transcript_.add_prompt(prompt);
+}
+
 StyledLines ChatView::with_status(StyledLines live, std::string_view status) const {
   if (status.empty()) return live;
   live.push_back(cut_to_width({{std::string(status), {.is_dim = true}}}, columns()));

@@ -26,6 +26,8 @@ class ChatView {
   void show(StyledLines lines);
   // The prompt that was typed; it is on the screen already.
   void remember_prompt(std::string_view prompt);
+  // One of an earlier turn.
+  void show_prompt(std::string_view prompt);
   // `status` stands below all while a turn runs; empty: none does.
   void draw(std::string_view status);
   // The terminal has another size: all that it shows is drawn again.

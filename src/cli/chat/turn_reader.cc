@@ -173,6 +173,10 @@ TurnReader::Step TurnReader::follow(const Destination& to) {
   request.last_event_id = last_id();
   const auto answer = stream(to, std::move(request));
   if (saw_end_) return Step::ended;
+  if (answer && answer->status == 204) {
+    refuse({kExitRefused, "this session is closed; clawdforge chat begins another one.", {}});
+    return Step::ended;
+  }
   if (answer && answer->status >= 400 && answer->status < 500) {
     refuse(complaint_of(*answer));
     return Step::ended;

@@ -101,6 +101,7 @@ Done Follower::run() {
     const auto before = last_;
     const auto answer = read();
     const bool has_moved = last_ != before;
+    if (answer && answer->status == 204) return 0;  // the session is closed, and all was told
     if (answer && answer->status == 200 && !is_cut_) return 0;
     if (answer && answer->status >= 400 && !(was_connected_ && is_passing(answer->status))) {
       return std::unexpected(complaint_of(*answer));

@@ -57,11 +57,20 @@ constexpr Setting kSettings[] = {
      "workspaces of the gateway's file that its agents may work on: blog,notes, or * for all "
      "(default: none)"},
     {"--jail", "jail", SettingKind::text, "MODE",
-     "auto (default), files or off: how its agents are kept from what is not their own"},
+     "auto (default), files, full or off: how its agents are kept from what is not their own"},
     {"--jail-read", "jail_read", SettingKind::repeated, "PATH",
      "what its agents can read beside their own; may be repeated"},
     {"--jail-write", "jail_write", SettingKind::repeated, "PATH",
      "what its agents can write beside their own; may be repeated"},
+    {"--memory-max", "memory_max", SettingKind::text, "SIZE",
+     "memory of one of its agents with all that it starts: 3GiB"},
+    {"--pids-max", "pids_max", SettingKind::number, "COUNT", "processes of one of its agents"},
+    {"--cpu-max-percent", "cpu_max_percent", SettingKind::number, "PERCENT",
+     "processor time of one of its agents; 200: of two processors"},
+    {"--net", "net", SettingKind::text, "MODE",
+     "open (default), proxy or none: which network its agents have"},
+    {"--net-allow", "net_allow", SettingKind::repeated, "HOST:PORT",
+     "what its agents reach with --net proxy; may be repeated"},
 };
 
 // A list may be given with commas, and in several options.

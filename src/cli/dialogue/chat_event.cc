@@ -131,6 +131,12 @@ ChatEvent read_chat_event(std::string_view name, std::string_view data) {
     return QuestionDecided{string_in(object, "id"), string_in(object, "decision"),
                            string_in(object, "option_id"), string_in(object, "by")};
   }
+  if (name == "turn") {
+    return AskedPrompt{count_in(object, "turn_index"),
+                       text_in(object, "prompt").transform([](std::string_view text) {
+                         return std::string(text);
+                       })};
+  }
   if (name == "done" || name == "failed") return read_end(object, name == "done");
   return Unshown{};
 }

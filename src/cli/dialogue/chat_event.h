@@ -64,6 +64,12 @@ struct QuestionDecided {
   std::string by;  // app, rule, expiry, cancel
 };
 
+// What a turn was asked.
+struct AskedPrompt {
+  std::int64_t turn_index = 0;
+  std::optional<std::string> prompt;  // none: the gateway keeps none
+};
+
 // How a turn ended.
 struct ChatTurnEnd {
   bool is_ok = false;
@@ -87,7 +93,7 @@ struct ReaderCut {};
 struct Unshown {};
 
 using ChatEvent = std::variant<Unshown, AgentText, AgentThought, ToolNews, AgentPlan, AgentQuestion,
-                               QuestionDecided, ChatTurnEnd, ToldGap, ReaderCut>;
+                               QuestionDecided, AskedPrompt, ChatTurnEnd, ToldGap, ReaderCut>;
 
 // Of one event of a stream: its name and its data. What cannot be read is Unshown.
 ChatEvent read_chat_event(std::string_view name, std::string_view data);

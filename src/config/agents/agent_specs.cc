@@ -115,6 +115,7 @@ AgentSpec demo(const std::string& own_program) {
   spec.modes = kAsksAlways;
   spec.one_shot_modes = kClaudePrintModes;
   spec.takes_system_prompt = true;
+  spec.default_model = "demo-small";
   spec.version = kVersion;
   spec.login.is_needed = false;
   return spec;
@@ -134,7 +135,11 @@ LoginSpec claude_login(const std::string& program) {
           .dir_variable = "CLAUDE_CONFIG_DIR",
           .dir = ".claude",
           .file = ".credentials.json",
-          .refresh_lock = ".oauth_refresh.lock"};
+          .refresh_lock = ".oauth_refresh.lock",
+          .storage_variable = "CLAUDE_SECURESTORAGE_CONFIG_DIR",
+          .storage_version_min = "2.1.197",
+          .elsewhere = {"ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX",
+                        "CLAUDE_CODE_USE_FOUNDRY"}};
 }
 
 // Below it, sessions go through the adapter or acpx. tests/real was run with it, too.
@@ -157,6 +162,7 @@ AgentSpec claude(const Config& config) {
       "machine.";
   spec.facts = kClaudeFacts;
   spec.one_shot_facts = kClaudeFacts;
+  spec.warm.is_auto = config.warm;
   return spec;
 }
 
@@ -166,6 +172,7 @@ AgentSpec claude_by(AgentProtocol protocol, const Config& config) {
   AgentSpec spec = claude(config);
   if (protocol == AgentProtocol::claude) return spec;
   spec.protocol = protocol;
+  spec.warm = {};
   spec.version_min.clear();
   if (protocol == AgentProtocol::acpx) {
     spec.command = {"claude"};
@@ -226,11 +233,13 @@ bool names_claude(const std::string& word) {
 
 // Whether it is Claude, or the adapter for it. To acpx it may be given by its name or as a
 // command.
-bool is_claude(const AgentSpec& spec) {
-  if (spec.name == "claude" || spec.protocol == AgentProtocol::claude) return true;
+bool is_claude_program(const AgentSpec& spec) {
+  if (spec.protocol == AgentProtocol::claude) return true;
   if (spec.protocol == AgentProtocol::acpx) return std::ranges::any_of(spec.command, names_claude);
   return !spec.command.empty() && names_claude(spec.command.front());
 }
+
+bool is_claude(const AgentSpec& spec) { return spec.name == "claude" || is_claude_program(spec); }
 
 void make_claude(AgentSpec& spec, const Config& config) {
   spec.login = claude_login(config.claude_bin);
@@ -255,6 +264,7 @@ struct Known {
   std::vector<std::string> env;
   Modes modes;
   bool takes_title = false;
+  std::string key_auth_method = {};
 };
 
 const std::vector<Known>& known_agents() {
@@ -271,7 +281,8 @@ const std::vector<Known>& known_agents() {
         .file = "auth.json"},
        {"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_HOME"},
        kCodexModes,
-       true},
+       true,
+       "api-key"},
       {"gemini",
        {"gemini", "--acp"},
        {"@google/gemini-cli", "0.61.0", "0.61.0"},
@@ -310,6 +321,7 @@ AgentSpec from_known(const Known& known) {
   spec.env = known.env;
   spec.modes = known.modes;
   spec.takes_title = known.takes_title;
+  spec.key_auth_method = known.key_auth_method;
   spec.env.insert(spec.env.end(), kNetwork.begin(), kNetwork.end());
   spec.install_hint =
       fmt::format("The agent {} is not installed: install it with `npm install -g {}`.", known.name,
@@ -343,12 +355,16 @@ AgentSpec from_table(const std::string& name, const AgentTable& table, AgentSpec
     spec.command = table.command;
     spec.version_min.clear();
     spec.facts = {};
+    spec.warm = {};
+    spec.key_auth_method.clear();
   }
+  if (table.warm) spec.warm = *table.warm;
   // acpx starts the agent by itself, and does not pass our switches on.
   if (spec.protocol == AgentProtocol::acpx) spec.modes.clear();
   if (table.permission_modes) spec.modes = *table.permission_modes;
   spec.env.insert(spec.env.end(), table.env.begin(), table.env.end());
   spec.set_env = table.set_env;
+  spec.default_model = table.model;
   spec.permission_mode = table.permission_mode;
   spec.auth_method = table.auth_method;
   if (spec.install_hint.empty() || spec.protocol == AgentProtocol::acpx) {
@@ -363,6 +379,9 @@ AgentSpec from_table(const std::string& name, const AgentTable& table, AgentSpec
 AgentSpec completed(AgentSpec spec, const Config& config) {
   // Not the demo agent, whatever our own program is called.
   if (spec.name != "demo" && is_claude(spec)) make_claude(spec, config);
+  // Not what another program is called claude for: it may not know this model.
+  const bool is_own = spec.name == "claude" && is_claude_program(spec);
+  if (is_own && spec.default_model.empty()) spec.default_model = config.default_model;
   if (spec.modes.empty()) spec.modes = kUnknownModes;
   if (spec.protocol == AgentProtocol::acpx) spec.facts = kAcpxFacts;
   spec.applies_owner_settings = config.claude_owner_settings;

@@ -29,6 +29,12 @@ class BodyWriter {
 // tell that the answer is not.
 using StreamBody = std::move_only_function<Async<void>(BodyWriter* writer)>;
 
+// Header lines that an answer has beside its own. What callers are told is for them alone; no
+// browser may guess what kind of thing it is, or run it if it is opened as a page.
+inline constexpr std::string_view kEveryAnswer =
+    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+    "Content-Security-Policy: sandbox; default-src 'none'\r\n";
+
 struct Response {
   int status = 200;
   std::string_view content_type = "application/json";             // a literal
@@ -38,6 +44,7 @@ struct Response {
   bool close = false;       // end the connection after this answer
   std::string detail;       // for the log line alone: what went wrong
   std::string_view code{};  // of a refusal or a failure, as its body has it: a literal
+  std::string_view fixed_lines = kEveryAnswer;  // a literal; each line ends in CR LF
 };
 
 // "Not Found"; for a status that has no name of its own, the name of its class.

@@ -279,7 +279,6 @@ Task<bool> StreamConnection<Stream>::exchange() {
   }
   request.head_bytes.assign(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(end.size));
   in_.erase(0, end.size);
-
   RequestParser parser(context_.options.request);
   exchange.fault = begin(exchange, parser, request);
   if (end.fault) exchange.fault = end.fault;
@@ -318,6 +317,7 @@ Task<bool> StreamConnection<Stream>::exchange() {
     co_return false;
   }
   if (exchange.fault) response = refuse(exchange, *exchange.fault, request.path);
+  context_.options.cross_origin.add_headers(request, response);
   compose(exchange, response);
   const std::string_view apart = body_apart(exchange, response);
   const auto sent = try_send(out_);

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <cerrno>
 
 #include "base/async/async_tokens.h"
 #include "base/async/task_group.h"
@@ -116,7 +118,11 @@ class Server::Listener {
                                  "Connections over the limit.")) {}
 
   Result<std::uint16_t> listen(const std::string& host, std::uint16_t port);
+  Result<std::uint16_t> listen_on(Descriptor listening);
   Result<void> listen_local(const std::string& path);
+  void keep_backlog() { keeps_backlog_ = true; }
+  bool keeps_backlog() const { return keeps_backlog_; }
+  int listening() { return acceptor_.native_handle(); }
   void replace_tls(TlsContext tls) { context_.options.tls = std::move(tls); }
   void start() {
     tasks_.spawn(accept());
@@ -125,18 +131,28 @@ class Server::Listener {
   }
   void drain() {
     context_.draining = true;
-    for_each(&Connection::close_if_idle);
+    if (keeps_backlog_) {
+      error_code ignored;
+      acceptor_.close(ignored);  // not the socket: another process has that, too
+      is_handing_over_ = true;
+      tasks_.spawn(end_handover());
+    } else {
+      for_each(&Connection::close_if_idle);
+    }
     for_each(&Connection::hasten);
   }
   Task<void> stop();
 
-  std::size_t busy() const { return context_.busy; }
+  std::size_t busy() const {
+    return context_.busy + (is_handing_over_ && connection_count_ > 0 ? 1 : 0);
+  }
   std::size_t connections() const { return connection_count_; }
 
  private:
   Task<void> accept();
   Task<void> accept_local();
   Task<void> tick();
+  Task<void> end_handover();
   bool accept_to_refuse();
   void admit_connection(TcpSocket socket, const Fault* surplus);
   void admit_local(Descriptor accepted);
@@ -155,6 +171,8 @@ class Server::Listener {
   LocalAcceptor local_acceptor_;
   std::string local_path_;  // of the Unix socket; empty: there is none
   std::size_t local_count_ = 0;
+  bool keeps_backlog_ = false;
+  bool is_handing_over_ = false;  // callers that are idle may still ask
   Timer ticks_;
   TaskGroup tasks_;
   ConnectionContext context_;
@@ -178,6 +196,25 @@ Result<std::uint16_t> Server::Listener::listen(const std::string& host, std::uin
   if (error) {
     return fail(Errc::internal, "listen",
                 fmt::format("Cannot listen on {} port {}: {}.", host, port, error.message()));
+  }
+  return acceptor_.local_endpoint().port();
+}
+
+Result<std::uint16_t> Server::Listener::listen_on(Descriptor listening) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  error_code error;
+  if (::getsockname(listening.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    error.assign(errno, boost::system::system_category());
+  }
+  const bool is_v6 = address.ss_family == AF_INET6;
+  if (!error) acceptor_.assign(is_v6 ? tcp::v6() : tcp::v4(), listening.number(), error);
+  if (!error) listening.release();
+  if (!error) acceptor_.non_blocking(true, error);
+  if (error) {
+    return fail(
+        Errc::internal, "listen",
+        fmt::format("The socket that was handed over cannot be used: {}.", error.message()));
   }
   return acceptor_.local_endpoint().port();
 }
@@ -243,7 +280,8 @@ Task<void> Server::Listener::accept() {
   bool is_failing = false;
   while (acceptor_.is_open()) {
     auto [error, socket] = co_await acceptor_.async_accept(kAwait);
-    if (!acceptor_.is_open() || context_.stopping) co_return;
+    // One that was accepted before the acceptor was closed is served: no other process has it.
+    if (context_.stopping || (error && !acceptor_.is_open())) co_return;
     if (!error) {
       is_failing = false;
       try {
@@ -342,6 +380,13 @@ Task<void> Server::Listener::tick() {
   }
 }
 
+Task<void> Server::Listener::end_handover() {
+  Timer pause(ticks_.get_executor(), kHandoverIdleMax);
+  co_await pause.async_wait(kAwait);
+  is_handing_over_ = false;
+  for_each(&Connection::close_if_idle);
+}
+
 Task<void> Server::Listener::stop() {
   context_.stopping = true;
   error_code ignored;
@@ -362,6 +407,12 @@ Server::~Server() = default;
 Result<std::uint16_t> Server::listen(const std::string& host, std::uint16_t port) {
   return listener_->listen(host, port);
 }
+Result<std::uint16_t> Server::listen_on(Descriptor listening) {
+  return listener_->listen_on(std::move(listening));
+}
+void Server::keep_backlog() { listener_->keep_backlog(); }
+bool Server::keeps_backlog() const { return listener_->keeps_backlog(); }
+int Server::listening() const { return listener_->listening(); }
 Result<void> Server::listen_local(const std::string& path) { return listener_->listen_local(path); }
 void Server::start() { listener_->start(); }
 void Server::replace_tls(TlsContext tls) { listener_->replace_tls(std::move(tls)); }

@@ -11,15 +11,22 @@
 #include <string>
 
 #include "base/async/async.h"
+#include "base/descriptor.h"
 #include "base/net.h"
 #include "base/telemetry/log.h"
 #include "base/telemetry/metrics.h"
 #include "http/message/admission.h"
+#include "http/message/cross_origin.h"
 #include "http/message/refusal.h"
 #include "http/message/request_parser.h"
 #include "http/server/tls_context.h"
 
 namespace clawdforge {
+
+// How long a caller with an open connection may take for its next request before the connection is
+// closed, when connections are left to the next process. A busy one asks sooner; a request that
+// crosses the close is lost, so that it must not be too short.
+inline constexpr std::chrono::seconds kHandoverIdleMax{1};
 
 // A process at the other end of the Unix socket.
 struct LocalPeer {
@@ -44,6 +51,7 @@ struct ServerOptions {
   TlsContext tls;                            // none: plain HTTP
   std::string request_id_prefix;  // what new request ids start with: unique to this process
   RefusalRenderers refusals{render_plain_refusal};  // how what http itself refuses is written
+  CrossOrigin cross_origin;                         // which web pages may use the answers
   // Whether a process may use the Unix socket; the connections of others are closed.
   std::function<bool(const LocalPeer&)> admits_local = [](const LocalPeer&) { return true; };
 };
@@ -58,6 +66,8 @@ class Server {
   // Binds and listens; connections wait in the kernel until start(). Gives the port.
   // Errc::internal: the address is taken or not ours.
   Result<std::uint16_t> listen(const std::string& host, std::uint16_t port);
+  // The same on a TCP socket that listens already.
+  Result<std::uint16_t> listen_on(Descriptor listening);
   // Listens on a Unix socket too, always without TLS; stop() removes its file. Its requests are as
   // those of TCP, but for Request::is_from_local_socket. Errc::invalid: the path is too long,
   // Errc::unavailable: the file cannot be made.
@@ -66,9 +76,17 @@ class Server {
   // For connections from now on; those that are open keep what they have.
   void replace_tls(TlsContext tls);
 
+  // The socket outlives this process. From drain() on no connection is accepted any more: those
+  // that come wait in its backlog for the next process. Callers that are here are served, and idle
+  // ones have kHandoverIdleMax to ask once more.
+  void keep_backlog();
+  bool keeps_backlog() const;
+  int listening() const;  // the descriptor
+
   // From now on each answer is the last of its connection, and idle ones end.
   void drain();
-  // Requests between their first byte and the last byte of their answer.
+  // Requests between their first byte and the last byte of their answer; and one more while
+  // callers that are idle may still ask.
   std::size_t busy() const;
   std::size_t connections() const;
 

@@ -41,6 +41,9 @@ struct AuditFilter {
   std::optional<TimePoint> until;
   std::int64_t limit = 100;
   std::optional<std::string> cursor;  // a page's next_cursor, to go on after it
+  // Of the audit's events alone.
+  std::optional<std::string> event{};
+  std::optional<SessionId> session_id{};
 };
 
 struct RunPage {
@@ -56,6 +59,11 @@ struct SessionFilter {
 struct SessionPage {
   std::vector<Session> sessions;  // newest first; without system prompt and MCP servers
   std::optional<std::string> next_cursor;
+};
+
+struct TurnPage {
+  std::vector<TurnRecord> turns;           // the first ones first
+  std::optional<std::int64_t> next_after;  // none: that was all
 };
 
 struct AuditRecord {

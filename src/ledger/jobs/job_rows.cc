@@ -77,19 +77,22 @@ Result<bool> is_one_changed(Result<SqlResult> result) {
   return result->changed > 0;
 }
 
-// False: the app has as many queued as it may have.
-Result<bool> insert_job(SqlDriver& driver, const Job& job, const SharedText& body,
-                        const JobLimits& limits) {
+// What the app has queued if that is as much as it may have, and the job is not added; else none.
+using QueueFull = std::optional<std::int64_t>;
+
+Result<QueueFull> insert_job(SqlDriver& driver, const Job& job, const SharedText& body,
+                             const JobLimits& limits) {
   const auto queued = driver.execute(kCountQueued, {job.app.str()});
   if (!queued) return std::unexpected(queued.error());
-  if (whole_in(queued->rows.at(0).at(0)).value_or(0) >= limits.queued_max_per_app) return false;
+  const std::int64_t count = whole_in(queued->rows.at(0).at(0)).value_or(0);
+  if (count >= limits.queued_max_per_app) return count;
   const auto added = driver.execute(
       kAddJob, {job.id.str(), job.app.str(), std::string(name_of(job.kind)),
                 text_or_null(job.session_id.str()), job.meta, text_or_null(job.webhook),
                 job.request_id, unix_seconds(job.created_at), unix_seconds(job.ready_at),
                 job.attempts_max, static_cast<std::int64_t>(body->size()), body});
   if (!added) return std::unexpected(added.error());
-  return true;
+  return QueueFull();
 }
 
 Result<std::optional<JobRecord>> select_job(SqlDriver& driver, const AppName& app,
@@ -195,24 +198,27 @@ Async<void> JobRows::add(Job job, std::string body, JobLimits limits, std::optio
   Lane lane(job.app);
   const std::size_t bytes = body.size();
   const auto kept = std::make_shared<const std::string>(std::move(body));
-  auto adding = worker_.call<bool>(
+  auto adding = worker_.call<QueueFull>(
       std::move(lane), Access::write,
       [job = std::move(job), kept, limits, key = std::move(key)](SqlDriver& driver) {
-        auto added = insert_job(driver, job, kept, limits);
-        if (!added || !*added || !key) return added;
+        auto full = insert_job(driver, job, kept, limits);
+        if (!full || *full || !key) return full;
         if (auto written = write_key(driver, *key); !written) {
-          return Result<bool>(std::unexpected(std::move(written.error())));
+          return Result<QueueFull>(std::unexpected(std::move(written.error())));
         }
-        return added;
+        return full;
       },
       OnStall::wait, bytes);
-  const auto added = co_await std::move(adding);
-  if (!added) co_return std::unexpected(added.error());
-  if (!*added) {
-    co_return fail_for_now(Errc::over_quota, "too_many_jobs",
-                           "This app has as many jobs queued as it may have; wait until some have "
-                           "started, or cancel some.",
-                           kTooManyJobsWait);
+  const auto full = co_await std::move(adding);
+  if (!full) co_return std::unexpected(full.error());
+  if (const QueueFull& queued = *full) {
+    auto refused =
+        fail_for_now(Errc::over_quota, "too_many_jobs",
+                     "This app has as many jobs queued as it may have; wait until some have "
+                     "started, or cancel some.",
+                     kTooManyJobsWait);
+    refused.error().limit = standing_limit("jobs", limits.queued_max_per_app, *queued);
+    co_return refused;
   }
   co_return Result<void>{};
 }

@@ -55,12 +55,17 @@ Result<AuditPage> audit_page(SqlDriver& driver, const AuditFilter& filter, const
   constexpr std::string_view kPage =
       "SELECT {} FROM session_events WHERE {}at >= $1 AND at <= $2 "
       "AND (at < $2 OR event_id < $3) ORDER BY at DESC, event_id DESC LIMIT $4";
-  static const std::string kAuditByTime = fmt::format(kPage, kAuditColumns, "");
-  static const std::string kAuditByApp = fmt::format(kPage, kAuditColumns, "app_name = $5 AND ");
   SqlRow params = page_params(filter, place);
   params[2] = event_id;
-  if (filter.app) params.emplace_back(filter.app->str());
-  auto result = driver.execute(filter.app ? kAuditByApp : kAuditByTime, params);
+  std::string conditions;
+  const auto ask_for = [&](std::string_view column, std::string value) {
+    params.emplace_back(std::move(value));
+    conditions += fmt::format("{} = ${} AND ", column, params.size());
+  };
+  if (filter.app) ask_for("app_name", filter.app->str());
+  if (filter.event) ask_for("event", *filter.event);
+  if (filter.session_id) ask_for("session_id", filter.session_id->str());
+  auto result = driver.execute(fmt::format(kPage, kAuditColumns, conditions), params);
   if (!result) return std::unexpected(std::move(result.error()));
   AuditPage page;
   page.next_cursor = cut_page(result->rows, filter.limit, kAuditAt, kAuditEventId);
@@ -79,6 +84,20 @@ Async<AuditPage> AuditRows::page(AuditFilter filter) const {
   co_return co_await worker_.read<AuditPage>(
       Lane(), [filter = std::move(filter), place = std::move(*place), id = *event_id](
                   SqlDriver& driver) { return audit_page(driver, filter, place, id); });
+}
+
+Async<void> AuditRows::add(AppName app, AuditEvent event) {
+  const Lane lane(app);
+  return worker_.call<void>(lane, Access::write,
+                            [app = std::move(app), event = std::move(event)](SqlDriver& driver) {
+                              return add_audit(driver, SessionId(), app, event);
+                            });
+}
+
+Async<void> AuditRows::add(AuditEvent event) {
+  return worker_.call<void>(Lane(), Access::write, [event = std::move(event)](SqlDriver& driver) {
+    return add_audit(driver, SessionId(), AppName(), event);
+  });
 }
 
 Async<std::int64_t> AuditRows::trim(TimePoint last, std::int64_t rows_max) {

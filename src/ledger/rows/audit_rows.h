@@ -21,6 +21,12 @@ class AuditRows {
   // Errc::invalid "validation_failed" for a cursor that no page has given.
   Async<AuditPage> page(AuditFilter filter) const;
 
+  // Something that happened to an app and belongs to none of its sessions.
+  Async<void> add(AppName app, AuditEvent event);
+
+  // What belongs to no session and no app.
+  Async<void> add(AuditEvent event);
+
   // Removes rows from at or before `last`, the oldest first and at most `rows_max`; gives how
   // many.
   Async<std::int64_t> trim(TimePoint last, std::int64_t rows_max);

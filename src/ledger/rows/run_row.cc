@@ -124,6 +124,9 @@ constexpr RunColumn kRunColumns[] = {
     {.name = "error",
      .read = [](RunRow& row, const SqlValue& value) { row.end.error = text_in(value); },
      .settled = [](const RunEnd& end) { return sql_value(end.error); }},
+    {.name = "prompt",
+     .read = [](RunRow& row, const SqlValue& value) { row.run.prompt = text_in(value); },
+     .begun = [](const Run& run, const ProcessMark&) { return sql_value(run.prompt); }},
     {.name = "agent_ms",
      .read = [](RunRow& row, const SqlValue& value) { row.end.agent_ms = whole_in(value); },
      .settled = [](const RunEnd& end) { return sql_value(end.agent_ms); }},
@@ -139,6 +142,20 @@ std::unexpected<Failure> unreadable(const RunId& id) {
 }  // namespace
 
 std::string run_columns() { return column_names(kRunColumns, &RunColumn::read); }
+
+std::string run_list_columns() {
+  std::string names;
+  for (const RunColumn& column : kRunColumns) {
+    if (column.read == nullptr) continue;
+    if (!names.empty()) names += ", ";
+    if (column.name == "prompt") {
+      names += fmt::format("SUBSTR(prompt, 1, {})", kListedRunPromptCharactersMax);
+    } else {
+      names += column.name;
+    }
+  }
+  return names;
+}
 
 Result<RunRecord> run_from(const SqlRow& row) {
   RunRow read;

@@ -14,6 +14,8 @@ namespace clawdforge {
 
 // What run_from() reads, in its order; the id and the time come first.
 std::string run_columns();
+// The same for lists: only the beginning of what is long.
+std::string run_list_columns();
 inline constexpr std::size_t kRunColumnId = 0;
 inline constexpr std::size_t kRunColumnStartedAt = 1;
 

@@ -43,12 +43,12 @@ Result<SqlResult> select_runs(SqlDriver& driver, const AuditFilter& filter,
       "SELECT {} FROM runs WHERE started_at >= $1 AND started_at <= $2 "
       "AND (started_at < $2 OR run_id < $3) "
       "ORDER BY started_at DESC, run_id DESC LIMIT $4",
-      run_columns());
+      run_list_columns());
   static const std::string kByApp = fmt::format(
       "SELECT {} FROM runs WHERE app_name = $5 AND started_at >= $1 AND started_at <= $2 "
       "AND (started_at < $2 OR run_id < $3) "
       "ORDER BY started_at DESC, run_id DESC LIMIT $4",
-      run_columns());
+      run_list_columns());
   SqlRow params = page_params(filter, place);
   if (!filter.app) return driver.execute(kByTime, params);
   params.emplace_back(filter.app->str());

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,16 @@ class JournalRows {
   // least one block if there is any, and not much more than `bytes_max`.
   Async<std::vector<JournalBlock>> page(SessionId session_id, std::int64_t after,
                                         std::size_t bytes_max, Lane lane = {}) const;
+
+  // Its turns after the one of index `after`: at most `limit`, and fewer where their prompts are
+  // large.
+  Async<TurnPage> turns(SessionId session_id, std::int64_t after, std::int64_t limit,
+                        Lane lane = {}) const;
+
+  // The first event of the oldest turn that was not closed when event `at` was told; none: all
+  // were.
+  Async<std::optional<std::int64_t>> open_turn_at(SessionId session_id, std::int64_t at,
+                                                  Lane lane = {}) const;
 
   // A session whose row is gone stays gone, and nothing is written for it. A write that is
   // repeated counts once. When the worker is stuck this waits until it is known what became of

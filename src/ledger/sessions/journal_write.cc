@@ -22,8 +22,10 @@ namespace clawdforge {
 namespace {
 
 constexpr std::string_view kStartTurn =
-    "INSERT INTO turns (session_id, turn_index, state, started_at, instance_id) "
-    "VALUES ($1, $2, 'accepted', $3, $4) ON CONFLICT (session_id, turn_index) DO NOTHING";
+    "INSERT INTO turns (session_id, turn_index, state, started_at, instance_id, first_event_id) "
+    "VALUES ($1, $2, 'accepted', $3, $4, $5) ON CONFLICT (session_id, turn_index) DO NOTHING";
+constexpr std::string_view kGiveTitle =
+    "UPDATE sessions SET title = $2 WHERE session_id = $1 AND title IS NULL";
 constexpr std::string_view kAddBlock =
     "INSERT INTO journal (session_id, first_event_id, last_event_id, turn_index, at, bytes, "
     "events) VALUES ($1, $2, $3, $4, $5, $6, $7) "
@@ -142,6 +144,8 @@ constexpr TurnEndColumn kTurnEndColumns[] = {
     {"cost_usd", [](const TurnSettled& end) { return sql_value(end.cost_usd); }},
     {"error", [](const TurnSettled& end) { return sql_value(end.error); }},
     {"agent_ms", [](const TurnSettled& end) { return sql_value(end.agent_ms); }},
+    {"last_event_id", [](const TurnSettled& end) -> SqlValue { return end.last_event_id; }},
+    {"duration_ms", [](const TurnSettled& end) -> SqlValue { return end.duration_ms; }},
 };
 
 SqlRow row_of(const SessionId& session_id, const TurnSettled& end) {
@@ -198,16 +202,17 @@ Result<bool> end_turn(SqlDriver& driver, const PreparedWrite& prepared, const Tu
   if (const TurnStart* const start = start_of(write, end.index)) {
     row.emplace_back(unix_seconds(start->at));
     row.emplace_back(prepared.self.str());
+    row.emplace_back(start->first_event_id);
     // One statement less than two, and the turn never is in the index of unfinished ones.
     static const std::string kAddEndedTurn = fmt::format(
-        "INSERT INTO turns (session_id, turn_index, {}, started_at, instance_id) VALUES ({}) "
-        "ON CONFLICT (session_id, turn_index) DO NOTHING",
+        "INSERT INTO turns (session_id, turn_index, {}, started_at, instance_id, first_event_id) "
+        "VALUES ({}) ON CONFLICT (session_id, turn_index) DO NOTHING",
         column_names(kTurnEndColumns, &TurnEndColumn::value), parameters(row.size()));
     const auto added = changed_by(driver.execute(kAddEndedTurn, row));
     if (!added) return std::unexpected(added.error());
     progress.add(*start, *added > 0);
     if (*added > 0) return true;
-    row.resize(row.size() - 2);
+    row.resize(row.size() - 3);
   }
   static const std::string kEndTurn =
       update_of("turns", kTurnEndColumns, &TurnEndColumn::value, 3) +
@@ -222,15 +227,19 @@ Result<Progress> add_rows(SqlDriver& driver, const PreparedWrite& prepared) {
   const SessionWrite& write = *prepared.write;
   Progress progress;
   for (const TurnStart& start : write.starts) {
+    if (!start.title.empty()) {
+      const auto given = driver.execute(kGiveTitle, {write.session_id.str(), start.title});
+      if (!given) return std::unexpected(given.error());
+    }
     if (has_end_of(write, start.index)) continue;
     if (start.key) {
       if (auto begun = begin_key(driver, *start.key); !begun) {
         return std::unexpected(std::move(begun.error()));
       }
     }
-    const auto added =
-        changed_by(driver.execute(kStartTurn, {write.session_id.str(), start.index,
-                                               unix_seconds(start.at), prepared.self.str()}));
+    const auto added = changed_by(
+        driver.execute(kStartTurn, {write.session_id.str(), start.index, unix_seconds(start.at),
+                                    prepared.self.str(), start.first_event_id}));
     if (!added) return std::unexpected(added.error());
     progress.add(start, *added > 0);
   }

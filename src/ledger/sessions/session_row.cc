@@ -127,6 +127,8 @@ constexpr SessionColumn kSessionColumns[] = {
                 const SqlValue& value) { session.workspace = workspace_in(text_or_empty(value)); },
      .added = [](const Session& session,
                  const InstanceId&) { return text_or_null(workspace_text(session.workspace)); }},
+    {.name = "title",
+     .read = [](Session& session, const SqlValue& value) { session.title = text_or_empty(value); }},
     {.name = "webhook",
      .added = [](const Session& session,
                  const InstanceId&) { return text_or_null(session.webhook); }},

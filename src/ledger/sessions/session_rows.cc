@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/refusals.h"
 #include "ledger/core/ledger_worker.h"
 #include "ledger/core/row_values.h"
 #include "ledger/keys/key_write.h"
@@ -43,7 +44,12 @@ constexpr std::string_view kCloseIdle =
 
 constexpr std::chrono::seconds kFullRetryAfter{5};
 
-enum class Admission { granted, pool_full, app_full };
+struct Admission {
+  enum class Kind { granted, pool_full, app_full };
+  Kind kind = Kind::granted;
+  std::int64_t limit = 0;  // of the app, and what it has; for app_full
+  std::int64_t used = 0;
+};
 
 Result<Admission> insert_session(SqlDriver& driver, const Session& session,
                                  const SessionLimits& limits, const InstanceId& instance_id) {
@@ -58,26 +64,34 @@ Result<Admission> insert_session(SqlDriver& driver, const Session& session,
     const auto own = driver.execute(kCountOpenOfApp, {session.id.str(), session.app.str()});
     if (!own) return std::unexpected(own.error());
     const std::int64_t count = count_in(*own);
-    if (limits.open_max_per_app && count >= *limits.open_max_per_app) return Admission::app_full;
-    if (limits.open_share_max && count >= *limits.open_share_max) return Admission::pool_full;
+    if (limits.open_max_per_app && count >= *limits.open_max_per_app) {
+      return Admission{Admission::Kind::app_full, *limits.open_max_per_app, count};
+    }
+    if (limits.open_share_max && count >= *limits.open_share_max) {
+      return Admission{Admission::Kind::pool_full};
+    }
   }
   const auto all = driver.execute(kCountOpen, {session.id.str()});
   if (!all) return std::unexpected(all.error());
-  if (count_in(*all) >= limits.open_max) return Admission::pool_full;
+  if (count_in(*all) >= limits.open_max) return Admission{Admission::Kind::pool_full};
   static const std::string kAddSession = session_insert();
   const auto added = driver.execute(kAddSession, row_of(session, instance_id));
   if (!added) return std::unexpected(added.error());
-  return Admission::granted;
+  return Admission{};
 }
 
-Result<void> answer_of(Admission admission) {
-  if (admission == Admission::granted) return {};
-  auto refused = admission == Admission::app_full
+Result<void> answer_of(const Admission& admission) {
+  if (admission.kind == Admission::Kind::granted) return {};
+  const bool is_app_full = admission.kind == Admission::Kind::app_full;
+  auto refused = is_app_full
                      ? fail(Errc::over_quota, "too_many_sessions",
                             "This app has as many sessions open as it may have; close one first.")
                      : fail(Errc::unavailable, "pool_full",
                             "As many sessions are open as the gateway allows; try again later.");
   refused.error().retry_after = kFullRetryAfter;
+  if (is_app_full) {
+    refused.error().limit = standing_limit("sessions", admission.limit, admission.used);
+  }
   return refused;
 }
 

@@ -479,10 +479,12 @@ TEST(SqliteCommits, TheLogStaysBoundedUnderLoad) {
   options.sqlite.wal_pages_max = 64;
   options.sqlite.wal_pages_idle_max = 1'000'000;
   ASSERT_TRUE(house.open(dir.file("l.db"), options));
+  // What the migrations took of the log is written over, and not given back.
+  const auto migrated = std::filesystem::file_size(dir.file("l.db-wal"));
   for (int i = 0; i < 500; ++i) {
     ASSERT_TRUE(house.await(house.ledger->instances.beat(at_second(i))));
   }
-  EXPECT_LT(std::filesystem::file_size(dir.file("l.db-wal")), 2 * 64 * 4'200u);
+  EXPECT_LE(std::filesystem::file_size(dir.file("l.db-wal")), migrated + 64 * 4'200u);
 }
 
 TEST(SqliteRuns, TheProcessMarkIsThereWhileTheRunLives) {

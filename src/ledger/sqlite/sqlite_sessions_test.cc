@@ -87,10 +87,10 @@ TEST_F(SqliteSessions, TurnsAndJournalAreRowsToo) {
   begun.ends.clear();
   ASSERT_TRUE(await(ledger().journal.write(begun)));
   EXPECT_EQ(other_->ask("SELECT * FROM turns"),
-            "s1|1|accepted|200|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|i1|NULL|NULL");
+            "s1|1|accepted|200|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL|i1|NULL|NULL|0|NULL|NULL");
   ASSERT_TRUE(await(ledger().journal.write(turn("s1", 1, 210))));
   EXPECT_EQ(other_->ask("SELECT * FROM turns"),
-            "s1|1|failed|200|211|error|agent_failed|1|2|3|4|0.5|i1|NULL|NULL");
+            "s1|1|failed|200|211|error|agent_failed|1|2|3|4|0.5|i1|NULL|NULL|0|0|0");
   EXPECT_EQ(other_->ask("SELECT * FROM journal"), "s1|10|11|1|200|12|{\"id\":1}\n{}\n");
   EXPECT_EQ(other_->ask("SELECT last_event_id, journal_bytes, input_tokens, output_tokens, "
                         "cache_read_tokens, cache_write_tokens, cost_usd FROM sessions"),

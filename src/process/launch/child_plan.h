@@ -43,9 +43,24 @@ struct JailPlace {
   bool operator==(const JailPlace&) const = default;
 };
 
+// Which network a jailed tree has. proxy: its own loopback, with a listener of the gateway's.
+enum class TreeNet { open, proxy, none };
+
 // What a jailed tree sees. A parent stands before what is below it.
 struct JailPlan {
   std::vector<JailPlace> places;
+  TreeNet net = TreeNet::open;       // another than open needs a root of its own
+  bool has_call_filter = false;      // system calls that no agent needs are refused
+  std::uint64_t file_bytes_max = 0;  // of one file that it writes; zero: no limit
+};
+
+// What one tree may use; none: no limit.
+struct TreeLimits {
+  std::optional<std::uint64_t> memory_max = {};  // bytes
+  std::optional<std::uint64_t> pids_max = {};
+  std::optional<std::uint64_t> cpu_max_percent = {};  // of one processor
+
+  bool has_any() const { return memory_max || pids_max || cpu_max_percent; }
 };
 
 struct ChildPlan {
@@ -53,13 +68,20 @@ struct ChildPlan {
   std::map<std::string, std::string> environment;  // all of it: nothing of ours is added
   std::string working_dir;
   BusyPath busy = {};
-  std::string own_dir = {};  // below the hidden directory, and seen by this tree; empty: none
-  bool sees_hidden = false;  // a program of ours that works on what is in there
+  std::string own_dir = {};    // below the hidden directory, and seen by this tree; empty: none
+  std::string also_kept = {};  // likewise, if it lies below that directory
+  bool sees_hidden = false;    // a program of ours that works on what is in there
   // None: it is not jailed. What the jail is made of is for the Spawner to decide.
   std::optional<JailPlan> jail = {};
+  TreeLimits limits = {};
+  std::string owner = {};  // whose tree it is, for those who are told that it was over a limit
 };
 
 // By what means a jailed tree is kept to its places. From the weakest to the strongest.
 enum class JailMeans { none, rules, own_root };
+
+// By what means a tree's limits are held. counting: the launcher looks a few times a second, and
+// ends a tree that is over; nothing: there is no PID namespace to count in.
+enum class LimitMeans { nothing, counting, cgroup1, cgroup2 };
 
 }  // namespace clawdforge

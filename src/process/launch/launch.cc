@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ constexpr int kOwnFile = 3;
 constexpr int kLifeline = 4;
 constexpr int kReport = 5;
 constexpr int kOrder = 6;
-constexpr int kFirstUnused = 7;
+constexpr int kOutlet = 7;
 constexpr int kFirstOutOfTheWay = 10;
 
 // To make namespaces and mounts, to work in directories of other users, to end its tree, and to
@@ -117,7 +118,7 @@ bool has_zero_byte(std::string_view text) { return text.contains('\0'); }
 bool has_zero_byte(const ChildPlan& plan) {
   const auto has = [](const std::string& text) { return has_zero_byte(text); };
   return std::ranges::any_of(plan.argv, has) || has(plan.working_dir) || has(plan.own_dir) ||
-         has(plan.busy.path) ||
+         has(plan.also_kept) || has(plan.busy.path) ||
          std::ranges::any_of(plan.environment,
                              [&](const auto& one) { return has(one.first) || has(one.second); }) ||
          (plan.jail && std::ranges::any_of(plan.jail->places, [&](const JailPlace& place) {
@@ -125,10 +126,24 @@ bool has_zero_byte(const ChildPlan& plan) {
           }));
 }
 
+bool wants_listener(const LaunchOptions& options, const ChildPlan& plan) {
+  return plan.jail && plan.jail->net == TreeNet::proxy && options.jail == JailMeans::own_root;
+}
+
+// A pair of sockets. Not open if the system has no more.
+Pipe make_outlet() {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return {};
+  Pipe pair{Descriptor(ends[0]), Descriptor(ends[1])};
+  ::fcntl(pair.ours.number(), F_SETFL, O_NONBLOCK);
+  pair.theirs = move_out_of_the_way(std::move(pair.theirs));
+  return pair;
+}
+
 // What happens in the child before its exec.
 class SpawnSteps {
  public:
-  SpawnSteps(int launcher_file, int order, const Pipes& pipes) {
+  SpawnSteps(int launcher_file, int order, const Pipes& pipes, const Descriptor& outlet) {
     ::posix_spawn_file_actions_init(&files_);
     place(pipes.input.theirs.number(), STDIN_FILENO);
     place(pipes.output.theirs.number(), STDOUT_FILENO);
@@ -137,7 +152,9 @@ class SpawnSteps {
     place(pipes.lifeline.theirs.number(), kLifeline);
     place(pipes.report.theirs.number(), kReport);
     place(order, kOrder);
-    note(::posix_spawn_file_actions_addclosefrom_np(&files_, kFirstUnused));
+    if (outlet.is_open()) place(outlet.number(), kOutlet);
+    note(::posix_spawn_file_actions_addclosefrom_np(&files_,
+                                                    outlet.is_open() ? kOutlet + 1 : kOutlet));
 
     // Its own session: a signal to our process group, a terminal's or a KILL, must not
     // take the launchers along. All signals are blocked until the launcher is in charge,
@@ -203,7 +220,8 @@ void abandon(Launched launched) {
   }
 }
 
-Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan) {
+Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan,
+                        const TreeBounds& bounds) {
   if (has_zero_byte(plan)) {
     return fail(Errc::invalid, "zero_byte", "A program's argument cannot hold a zero byte.");
   }
@@ -215,9 +233,14 @@ Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan) {
 
   Pipes pipes;
   if (!pipes.are_open()) return refused("pipe", errno);
-  const Descriptor order = make_order_file(order_text(options, plan));
+  const Descriptor order = make_order_file(order_text(options, plan, bounds));
   if (!order.is_open()) return refused("memfd_create", errno);
-  const SpawnSteps steps(options.launcher_file, order.number(), pipes);
+  Pipe outlet;
+  if (wants_listener(options, plan)) {
+    outlet = make_outlet();
+    if (!outlet.theirs.is_open()) return refused("socketpair", errno);
+  }
+  const SpawnSteps steps(options.launcher_file, order.number(), pipes, outlet.theirs);
   pid_t pid = 0;
   const int error = steps.spawn(pid, arguments.pointers(), environment.pointers());
   if (error != 0) return refused("posix_spawn", error);
@@ -228,7 +251,8 @@ Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan) {
                     .input = std::move(pipes.input.ours),
                     .output = std::move(pipes.output.ours),
                     .errors = std::move(pipes.errors.ours),
-                    .report = std::move(pipes.report.ours)};
+                    .report = std::move(pipes.report.ours),
+                    .outlet = std::move(outlet.ours)};
   if (!launched.pidfd.is_open()) {
     const int reason = errno;
     abandon(std::move(launched));

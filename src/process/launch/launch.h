@@ -13,6 +13,7 @@
 #include "base/descriptor.h"
 #include "base/result.h"
 #include "process/launch/child_plan.h"
+#include "process/launch/tree_bounds.h"
 
 namespace clawdforge {
 
@@ -36,11 +37,13 @@ struct Launched {
   Descriptor output;
   Descriptor errors;
   Descriptor report;
+  Descriptor outlet;  // on which the listener of its network comes; not open: there is none
 };
 
 // With an empty argv the launcher only tries whether a program could be started.
 // Errc::unavailable "no_resources"; Errc::too_large "arguments_too_large".
-Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan);
+Result<Launched> launch(const LaunchOptions& options, const ChildPlan& plan,
+                        const TreeBounds& bounds = {});
 
 // A program of root gets the capabilities of root at its start. Takes those away that the launcher
 // has no use for, from all that this thread starts from here on; our own stay. Done once before

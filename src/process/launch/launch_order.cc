@@ -68,19 +68,47 @@ void add_hidden(Fields& fields, const HiddenDir& hidden, const ChildPlan& plan) 
   fields.add("hide", hidden.path);
   for (const std::string& dir : hidden.kept) fields.add("keep", dir);
   if (!plan.own_dir.empty()) fields.add("keep", plan.own_dir);
+  if (plan.also_kept.starts_with(hidden.path + "/")) fields.add("keep", plan.also_kept);
+}
+
+void add_bounds(Fields& fields, const TreeBounds& bounds) {
+  for (const std::string& dir : bounds.cgroups) fields.add("cgroup", dir);
+  if (!bounds.oom_count.empty()) {
+    fields.add("oom-count", bounds.oom_count);
+    fields.add("oom-polled", bounds.is_oom_polled ? 1 : 0);
+  }
+  const auto add = [&](std::string_view name, std::uint64_t most) {
+    if (most > 0) fields.add(name, static_cast<long long>(most));
+  };
+  add("pages-max", bounds.pages_max);
+  add("count-max", bounds.count_max);
+  add("processes", bounds.processes_max);
+  add("data-bytes", bounds.data_bytes_max);
+}
+
+// What only a tree with a root of its own has.
+void add_own_root(Fields& fields, const LaunchOptions& options, const JailPlan& jail) {
+  fields.add("root", 1);
+  if (options.inside_id) fields.add("inside-id", *options.inside_id);
+  if (jail.net != TreeNet::open) fields.add("network", 1);
+  if (jail.net == TreeNet::proxy) fields.add("listener", kProxyPort);
+  if (jail.has_call_filter) fields.add("filter", 1);
+  if (jail.file_bytes_max > 0) {
+    fields.add("file-bytes", static_cast<long long>(jail.file_bytes_max));
+  }
+  add_places(fields, jail);
 }
 
 }  // namespace
 
-std::string order_text(const LaunchOptions& options, const ChildPlan& plan) {
+std::string order_text(const LaunchOptions& options, const ChildPlan& plan,
+                       const TreeBounds& bounds) {
   Fields fields;
   fields.add("version", kOrderVersion);
   fields.add("grace-ms", options.kill_grace.count());
   const JailMeans means = plan.jail ? options.jail : JailMeans::none;
   if (plan.jail && means == JailMeans::own_root) {
-    fields.add("root", 1);
-    if (options.inside_id) fields.add("inside-id", *options.inside_id);
-    add_places(fields, *plan.jail);
+    add_own_root(fields, options, *plan.jail);
   } else {
     if (options.in_namespace) fields.add("pid-namespace", 1);
     add_hidden(fields, options.hidden, plan);
@@ -89,6 +117,7 @@ std::string order_text(const LaunchOptions& options, const ChildPlan& plan) {
       add_places(fields, *plan.jail);
     }
   }
+  add_bounds(fields, bounds);
   if (options.descriptors_soft) {
     fields.add("descriptors", static_cast<long long>(*options.descriptors_soft));
   }

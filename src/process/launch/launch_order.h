@@ -9,7 +9,8 @@
 namespace clawdforge {
 
 // Its fields, each text ended by a zero byte.
-std::string order_text(const LaunchOptions& options, const ChildPlan& plan);
+std::string order_text(const LaunchOptions& options, const ChildPlan& plan,
+                       const TreeBounds& bounds);
 
 // A sealed file in memory that holds the order, out of the way of the numbers which the launcher
 // expects. Not open, with errno set, if the system has no more.

@@ -1,5 +1,7 @@
 #include "process/tree/child.h"
 
+#include <poll.h>
+
 #include <cassert>
 #include <cerrno>
 #include <optional>
@@ -92,12 +94,20 @@ Async<void> Child::write(std::string bytes) { return write_to(parts_, std::move(
 
 void Child::close_input() { parts_->close_input(); }
 
+bool Child::has_input_reader() const {
+  if (!parts_->input.is_open()) return false;
+  pollfd pipe{.fd = parts_->input.native_handle(), .events = 0, .revents = 0};
+  return ::poll(&pipe, 1, 0) == 0;
+}
+
 Async<std::string> Child::read(std::size_t bytes_max) {
   assert(bytes_max > 0);
   return read_from(parts_, bytes_max);
 }
 
 std::string_view Child::error_tail() const { return parts_->error_tail(); }
+
+Descriptor Child::take_outlet() { return std::move(parts_->outlet); }
 
 Task<ExitStatus> Child::exit() { return exit_of(parts_); }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/async/async.h"
+#include "base/descriptor.h"
 #include "process/tree/exit_status.h"
 
 namespace clawdforge {
@@ -38,6 +39,8 @@ class Child {
   // does not read any more; that does not mean that the program has failed.
   Async<void> write(std::string bytes);
   void close_input();
+  // False: no process is left that could read its standard input. Does not wait.
+  bool has_input_reader() const;
 
   // The next bytes of its standard output; empty: the end. At most `bytes_max` at once.
   // One reader at a time. After let_go() it gives the end soon.
@@ -47,6 +50,10 @@ class Child {
   // It is read all the time, so that a program which complains much does not stand still.
   // When exit() is known, what the program said last is in it. Good until the next co_await.
   std::string_view error_tail() const;
+
+  // On which the listener of its own network comes, once; it ends with the tree. Not open: it has
+  // no such network.
+  Descriptor take_outlet();
 
   // How the program ended; waits for it. Its descendants are ended by the launcher then.
   Task<ExitStatus> exit();

@@ -52,6 +52,7 @@ bool Child::Parts::take(Launched& launched) {
   }
   pid = launched.pid;
   lifeline = std::move(launched.lifeline);
+  outlet = std::move(launched.outlet);
   return true;
 }
 

@@ -43,7 +43,10 @@ struct Child::Parts {
   bool is_let_go = false;
   bool is_reaped = false;  // the launcher: from then on another process may have its pid
   bool is_gone = false;
-  BusyPath busy;                // of the plan
+  BusyPath busy;  // of the plan
+  TreeBounds bounds;
+  std::string owner;  // of the plan
+  Descriptor outlet;
   std::int64_t begun_at = 0;    // in ticks as below, from before the launcher's start
   std::int64_t start_time = 0;  // zero: not asked for yet
   Signal changed;               // one of the above is news

@@ -217,6 +217,15 @@ TEST_P(ChildTest, TellsItsEndToEverybodyWhoAsksHoweverLate) {
   EXPECT_TRUE(run_to_end(io, wait_until_gone(child.get())));
 }
 
+TEST_P(ChildTest, KnowsWhetherItsInputIsReadBeforeItsEndIsTold) {
+  const auto reads = start(script("echo ready; read line"));
+  EXPECT_EQ(run_to_end(io, read_once(reads.get())), "ready\n");
+  EXPECT_TRUE(reads->has_input_reader());
+  const auto does_not = start(script("exec <&-; echo ready; exec sleep 60"));
+  EXPECT_EQ(run_to_end(io, read_once(does_not.get())), "ready\n");
+  EXPECT_FALSE(does_not->has_input_reader());
+}
+
 TEST_P(ChildTest, KeepsWhatWasNotReadWhenItIsGone) {
   const auto child = start(script("printf 'to be read later'"));
   run_to_end(io, wait_until_gone(child.get()));

@@ -22,6 +22,12 @@ struct NotStarted {
 struct Unknown {
   bool operator==(const Unknown&) const = default;
 };
-using ExitStatus = std::variant<Exited, Signaled, NotStarted, Unknown>;
+// The tree was ended because it used more than it may.
+struct OverLimit {
+  enum class What { memory, processes };
+  What what = What::memory;
+  bool operator==(const OverLimit&) const = default;
+};
+using ExitStatus = std::variant<Exited, Signaled, NotStarted, Unknown, OverLimit>;
 
 }  // namespace clawdforge

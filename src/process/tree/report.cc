@@ -30,6 +30,8 @@ std::optional<Report> parse_report(std::string_view line) {
   if (kind == "not-started" && !line.empty()) return Report{NotStarted{*number}, line};
   if (!line.empty()) return std::nullopt;
   if (kind == "exited") return Report{Exited{*number}, {}};
+  if (kind == "over-memory") return Report{OverLimit{OverLimit::What::memory}, {}};
+  if (kind == "over-processes") return Report{OverLimit{OverLimit::What::processes}, {}};
   if (kind == "signaled") return Report{Signaled{*number}, {}};
   return std::nullopt;
 }

@@ -8,10 +8,12 @@
 namespace clawdforge {
 namespace {
 
-TEST(Report, TellsTheThreeKindsOfEndApart) {
+TEST(Report, TellsTheKindsOfEndApart) {
   EXPECT_EQ(parse_report("exited 0"), (Report{Exited{0}, {}}));
   EXPECT_EQ(parse_report("exited 255"), (Report{Exited{255}, {}}));
   EXPECT_EQ(parse_report("signaled 9"), (Report{Signaled{9}, {}}));
+  EXPECT_EQ(parse_report("over-memory 0"), (Report{OverLimit{OverLimit::What::memory}, {}}));
+  EXPECT_EQ(parse_report("over-processes 0"), (Report{OverLimit{OverLimit::What::processes}, {}}));
   EXPECT_EQ(parse_report("not-started 2 exec"), (Report{NotStarted{ENOENT}, "exec"}));
 }
 
@@ -32,7 +34,7 @@ RC_GTEST_PROP(Report, GivesBackEveryNumber, (unsigned short number)) {
 RC_GTEST_PROP(Report, TakesAnyBytesWithoutHarm, (const std::string& line)) {
   const auto report = parse_report(line);
   RC_ASSERT(!report || line.starts_with("exited ") || line.starts_with("signaled ") ||
-            line.starts_with("not-started "));
+            line.starts_with("not-started ") || line.starts_with("over-"));
 }
 
 }  // namespace

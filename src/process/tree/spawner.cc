@@ -16,6 +16,7 @@
 #include "base/async/async_tokens.h"
 #include "base/async/task_group.h"
 #include "base/async/timer.h"
+#include "process/bounds/cgroups.h"
 #include "process/launch/launch.h"
 #include "process/launch/launcher_file.h"
 #include "process/tree/child_parts.h"
@@ -120,6 +121,32 @@ std::optional<std::uint32_t> inside_id() {
 
 }  // namespace
 
+// A process may have more than the tree's memory, because what it asks for is not what it uses. It
+// is only a belt for the time between two looks of the launcher.
+constexpr std::uint64_t kDataOverMemoryBytes = 2ULL << 30;
+
+// To remove the control groups of a tree that is gone.
+constexpr int kGroupTriesMax = 100;
+
+// Of the launcher itself, in the tree's user namespace.
+constexpr std::uint64_t kLauncherProcesses = 2;
+
+// What the launcher counts, and the kernel for one user, where there are no control groups.
+TreeBounds counted_bounds(const TreeLimits& limits) {
+  TreeBounds bounds;
+  if (limits.memory_max) {
+    const auto page_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    bounds.pages_max = *limits.memory_max / page_bytes;
+    bounds.data_bytes_max = *limits.memory_max + kDataOverMemoryBytes;
+  }
+  // The kernel does not count the processes of root.
+  if (limits.pids_max && ::geteuid() == 0) bounds.count_max = *limits.pids_max;
+  if (limits.pids_max && ::geteuid() != 0) {
+    bounds.processes_max = *limits.pids_max + kLauncherProcesses;
+  }
+  return bounds;
+}
+
 class Spawner::Works {
  public:
   Works(IoExecutor executor, Options options, Log& log, Descriptor launcher_file)
@@ -140,17 +167,26 @@ class Spawner::Works {
   Result<void> try_out(PidNamespace wanted);
   void try_hiding(HiddenDir hidden);
   void try_jails(JailMeans most);
+  void find_cgroups();
+  void on_over_limit(std::function<void(const std::string&, OverLimit)> told) {
+    on_over_limit_ = std::move(told);
+  }
   Result<std::unique_ptr<Child>> spawn(const ChildPlan& plan);
   Task<void> stop();
 
   bool uses_namespaces() const { return launch_options_.in_namespace; }
   JailMeans jail_means() const { return launch_options_.jail; }
   const std::string& jail_obstacle() const { return jail_obstacle_; }
+  LimitMeans limit_means() const;
+  bool limits_processor() const { return cgroups_.has_processor(); }
+  const std::string& limit_obstacle() const { return cgroups_.obstacle(); }
   std::size_t alive() const { return trees_.size(); }
 
  private:
   std::expected<void, std::string> try_once(std::optional<JailPlan> jail = {});
+  Result<TreeBounds> bounds_of(const ChildPlan& plan);
   Task<void> watch(std::shared_ptr<Parts> parts);
+  Task<void> remove_groups(std::shared_ptr<Parts> parts);
   Task<void> read_report(std::shared_ptr<Parts> parts);
   Task<void> drain(std::shared_ptr<Parts> parts);
   Task<void> insist(std::shared_ptr<Parts> parts);
@@ -165,6 +201,8 @@ class Spawner::Works {
   const Descriptor launcher_file_;
   LaunchOptions launch_options_;
   std::string jail_obstacle_;
+  Cgroups cgroups_;
+  std::function<void(const std::string&, OverLimit)> on_over_limit_;
   std::set<std::shared_ptr<Parts>> trees_;
   std::unique_ptr<Orphans> orphans_;  // none: they are not adopted
   bool is_stopping_ = false;
@@ -233,14 +271,44 @@ void Spawner::Works::try_jails(JailMeans most) {
   launch_options_.jail = JailMeans::none;
 }
 
+void Spawner::Works::find_cgroups() {
+  Cgroups::Places places;
+  places.is_root = ::geteuid() == 0;
+  cgroups_ = Cgroups::find(places);
+}
+
+LimitMeans Spawner::Works::limit_means() const {
+  if (cgroups_.means() != LimitMeans::counting) return cgroups_.means();
+  const bool has_namespace =
+      launch_options_.in_namespace || launch_options_.jail == JailMeans::own_root;
+  return has_namespace ? LimitMeans::counting : LimitMeans::nothing;
+}
+
+Result<TreeBounds> Spawner::Works::bounds_of(const ChildPlan& plan) {
+  if (!plan.limits.has_any()) return TreeBounds{};
+  TreeBounds bounds;
+  if (cgroups_.means() != LimitMeans::counting) {
+    if (auto made = cgroups_.make(plan.limits, bounds); !made) {
+      return std::unexpected(std::move(made.error()));
+    }
+    return bounds;
+  }
+  const bool has_root = plan.jail && launch_options_.jail == JailMeans::own_root;
+  if (has_root || launch_options_.in_namespace) bounds = counted_bounds(plan.limits);
+  return bounds;
+}
+
 Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
   assert(!plan.argv.empty());
   if (is_stopping_) {
     return fail(Errc::unavailable, "draining", "The gateway is shutting down.");
   }
   const std::int64_t begun_at = ticks_since_boot();
-  auto launched = launch(launch_options_, plan);
+  auto bounds = bounds_of(plan);
+  if (!bounds) return std::unexpected(std::move(bounds.error()));
+  auto launched = launch(launch_options_, plan, *bounds);
   if (!launched) {
+    Cgroups::remove(*bounds);
     // It may have been abandoned, like the one below.
     if (launched.error().kind == Errc::unavailable) suspect(begun_at);
     return std::unexpected(std::move(launched).error());
@@ -248,11 +316,14 @@ Result<std::unique_ptr<Child>> Spawner::Works::spawn(const ChildPlan& plan) {
   auto parts = std::make_shared<Parts>(executor_, tail_bytes_max_);
   if (!parts->take(*launched)) {
     abandon(std::move(*launched));
+    Cgroups::remove(*bounds);
     suspect(begun_at);
     return no_resources("epoll refuses a descriptor");
   }
   parts->begun_at = begun_at;
   parts->busy = plan.busy;
+  parts->bounds = std::move(*bounds);
+  parts->owner = plan.owner;
   trees_.insert(parts);
   group_.spawn(watch(parts));
   group_.spawn(drain(parts));
@@ -278,8 +349,18 @@ Task<void> Spawner::Works::watch(std::shared_ptr<Parts> parts) {
   if (orphans_ && orphans_->are_suspected()) {
     co_await end_orphans();
   }
+  co_await remove_groups(parts);
   trees_.erase(parts);
   parts->note_gone();
+}
+
+// The kernel may hold the group of a process for a moment after its end.
+Task<void> Spawner::Works::remove_groups(std::shared_ptr<Parts> parts) {
+  Timer pause(executor_);
+  for (int tries = 0; tries < kGroupTriesMax && !Cgroups::remove(parts->bounds); ++tries) {
+    pause.expires_after(kOrphansLook);
+    co_await pause.async_wait(kAwait);
+  }
 }
 
 // A launcher ends by itself when its program has ended or we have let go of it. One that does not
@@ -365,6 +446,13 @@ void Spawner::Works::note_report(Parts& parts, std::string_view line) {
                {{"step", report->step},
                 {"error", std::strerror(std::get<NotStarted>(report->status).error)}});
   }
+  if (const auto* over = report ? std::get_if<OverLimit>(&report->status) : nullptr) {
+    log_.warn("a tree was ended: it used more than it may",
+              {{"pid", parts.pid},
+               {"app", std::string_view(parts.owner)},
+               {"what", over->what == OverLimit::What::memory ? "memory" : "processes"}});
+    if (on_over_limit_) on_over_limit_(parts.owner, *over);
+  }
   parts.note_exit(report ? report->status : ExitStatus(Unknown{}));
 }
 
@@ -393,6 +481,7 @@ Result<std::unique_ptr<Spawner>> Spawner::make(IoExecutor executor, Options opti
   if (!tried) return std::unexpected(tried.error());
   works->try_hiding(std::move(options.hidden));
   works->try_jails(options.jail_max);
+  if (options.uses_cgroups) works->find_cgroups();
   return std::unique_ptr<Spawner>(new Spawner(std::move(works)));
 }
 
@@ -403,6 +492,12 @@ Result<std::unique_ptr<Child>> Spawner::spawn(const ChildPlan& plan) { return wo
 bool Spawner::uses_namespaces() const { return works_->uses_namespaces(); }
 JailMeans Spawner::jail_means() const { return works_->jail_means(); }
 const std::string& Spawner::jail_obstacle() const { return works_->jail_obstacle(); }
+void Spawner::on_over_limit(std::function<void(const std::string&, OverLimit)> told) {
+  works_->on_over_limit(std::move(told));
+}
+LimitMeans Spawner::limit_means() const { return works_->limit_means(); }
+bool Spawner::limits_processor() const { return works_->limits_processor(); }
+const std::string& Spawner::limit_obstacle() const { return works_->limit_obstacle(); }
 std::size_t Spawner::alive() const { return works_->alive(); }
 Task<void> Spawner::stop() { return works_->stop(); }
 

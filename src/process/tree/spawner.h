@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "base/telemetry/log.h"
 #include "process/launch/child_plan.h"
 #include "process/tree/child.h"
+#include "process/tree/exit_status.h"
 #include "process/tree/pid_namespace.h"
 
 namespace clawdforge {
@@ -42,6 +44,9 @@ class Spawner {
     // Makes this process a subreaper, so that what a killed launcher leaves is ended too. For a
     // process whose children are all started by one Spawner: what else it starts, this would kill.
     bool adopts_orphans = false;
+    // Whether trees with limits get control groups, where the system allows it. This process may be
+    // moved into one of its own for that.
+    bool uses_cgroups = false;
   };
 
   // Blocks for some milliseconds: it makes the launcher's file and tries whether the
@@ -57,11 +62,18 @@ class Spawner {
   // "zero_byte". A program that is not there shows as NotStarted in Child::exit().
   Result<std::unique_ptr<Child>> spawn(const ChildPlan& plan);
 
+  // Is called for each tree that is ended because it is over a limit, with its plan's owner.
+  void on_over_limit(std::function<void(const std::string& owner, OverLimit over)> told);
+
   bool uses_namespaces() const;
   // By what the trees whose plans want it are jailed.
   JailMeans jail_means() const;
   // Why not by something stronger; empty: there is nothing stronger.
   const std::string& jail_obstacle() const;
+  // By what trees whose plans have limits are held to them, and why not by something better.
+  LimitMeans limit_means() const;
+  bool limits_processor() const;
+  const std::string& limit_obstacle() const;
   std::size_t alive() const;  // trees not yet gone
 
   // Lets go of every tree and waits until all are gone.

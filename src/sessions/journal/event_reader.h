@@ -58,6 +58,10 @@ class EventReader {
   Async<EventPiece> next(std::chrono::milliseconds pause);
 
   std::int64_t after() const { return after_; }
+  // Nothing more comes, and all has been read.
+  bool is_over() const {
+    return feed_->ended() == FeedEnd::closed && feed_->last_event_id() <= after_;
+  }
   // There is more to read without waiting.
   bool is_behind() const { return feed_->last_event_id() > after_; }
 

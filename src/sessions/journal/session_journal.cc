@@ -12,7 +12,7 @@ namespace clawdforge {
 namespace {
 
 constexpr std::chrono::seconds kJournalRetryPause{1};
-constexpr std::size_t kEventFrameBytes = 128;  // more than an event's line has around its JSON
+constexpr std::size_t kEventFrameBytes = 192;  // more than an event's line has around its JSON
 
 // Moves those over that came after no later event than `last`, the oldest first.
 template <class T>
@@ -46,23 +46,55 @@ SessionJournal::SessionJournal(IoExecutor executor, TaskGroup& tasks, JournalRow
       last_event_id_(feed_->last_event_id()),
       memory_(limits_.memory == nullptr ? ByteHold() : limits_.memory->open(app_.str())) {}
 
-void SessionJournal::begin_turn(std::int64_t index, bool is_urgent, std::optional<AskKey> key) {
-  waiting_.write.starts.push_back({.index = index, .at = clock_.now(), .key = std::move(key)});
-  wake_writer(is_urgent);
+// The start and its event are written in one commit: a turn that the ledger knows has both.
+std::int64_t SessionJournal::begin_turn(TurnBeginning beginning) {
+  const TimePoint now = clock_.now();
+  begun_at_[beginning.index] = now;
+  if (begun_at_.size() > kTurnTimesMax) begun_at_.erase(begun_at_.begin());
+  add_line(beginning.index, EventKind::turn, std::move(beginning.json));
+  waiting_.write.starts.push_back({.index = beginning.index,
+                                   .at = now,
+                                   .key = std::move(beginning.key),
+                                   .first_event_id = last_event_id_,
+                                   .title = std::move(beginning.title)});
+  waiting_.starts_after.push_back(last_event_id_);
+  count_held();
+  const std::int64_t first_event_id = last_event_id_;
+  wake_writer(beginning.is_urgent);
+  return first_event_id;
 }
 
 void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string json,
                             ByteHold memory) {
+  add_line(turn_index, kind, std::move(json));
+  memory_.take_over(memory);
+  count_held();
+  wake_writer(true);
+}
+
+std::optional<std::int64_t> SessionJournal::offset_of(std::int64_t turn_index,
+                                                      TimePoint now) const {
+  const auto begun = begun_at_.find(turn_index);
+  if (begun == begun_at_.end()) return std::nullopt;
+  return std::max<std::int64_t>((now - begun->second).count(), 0);
+}
+
+void SessionJournal::add_line(std::int64_t turn_index, EventKind kind, std::string json) {
+  const TimePoint now = clock_.now();
   std::vector<JournalBlock>& blocks = waiting_.write.blocks;
   const bool fits = !blocks.empty() && blocks.back().turn_index == turn_index &&
                     blocks.back().lines.size() + json.size() <= kJournalBlockBytesMax;
-  const Event event{
-      .id = last_event_id_ + 1, .turn_index = turn_index, .kind = kind, .json = std::move(json)};
+  const Event event{.id = last_event_id_ + 1,
+                    .turn_index = turn_index,
+                    .kind = kind,
+                    .json = std::move(json),
+                    .at = now,
+                    .offset_ms = offset_of(turn_index, now)};
   if (!fits) {
     blocks.push_back({.first_event_id = event.id,
                       .last_event_id = event.id,
                       .turn_index = turn_index,
-                      .at = clock_.now(),
+                      .at = now,
                       .lines = {}});
     waiting_.given_before.push_back(given_);
   }
@@ -80,9 +112,6 @@ void SessionJournal::append(std::int64_t turn_index, EventKind kind, std::string
   append_event_line(block.lines, event);
   block.last_event_id = last_event_id_ = event.id;
   waiting_.bytes += block.lines.size() - before;
-  memory_.take_over(memory);
-  count_held();
-  wake_writer(true);
 }
 
 // In steps of a block, so that small events cost nothing.
@@ -132,7 +161,6 @@ SessionJournal::Batch SessionJournal::take_batch() {
     batch.mark = given_;
     batch.bytes = all.bytes;
   } else {
-    batch.write->starts = std::exchange(waiting_.write.starts, {});
     std::vector<JournalBlock>& blocks = waiting_.write.blocks;
     auto end = blocks.begin();
     do {
@@ -146,6 +174,7 @@ SessionJournal::Batch SessionJournal::take_batch() {
                                 waiting_.given_before.begin() + count);
     waiting_.bytes -= batch.bytes;
     const std::int64_t last = batch.write->blocks.back().last_event_id;
+    move_until(last, waiting_.write.starts, waiting_.starts_after, batch.write->starts);
     move_until(last, waiting_.write.ends, waiting_.ends_after, batch.write->ends);
     move_until(last, waiting_.write.audit, waiting_.audit_after, batch.write->audit);
     move_until(last, waiting_.write.news, waiting_.news_after, batch.write->news);

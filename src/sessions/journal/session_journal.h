@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +34,7 @@ namespace clawdforge {
 inline constexpr std::chrono::milliseconds kTurnStartDelayMax{2};
 // How much one row holds, unless a single event is larger, and how much one commit.
 inline constexpr std::size_t kJournalBlockBytesMax = 256 * 1024;
-inline constexpr std::size_t kJournalCommitBytesMax = 4 * 1024 * 1024;
+inline constexpr std::size_t kJournalCommitBytesMax = 256 * 1024;
 // Of events, after which the ledger looks whether the session has too many; a quarter of what it
 // may have if that is less.
 inline constexpr std::int64_t kUncheckedJournalBytesMax = 1024 * 1024;
@@ -44,6 +45,8 @@ inline constexpr std::size_t kJournalWaitingBytesMax = 8 * 1024 * 1024;
 
 // Of the same, for one session; what is more is counted in the memory budget.
 inline constexpr std::size_t kUncountedJournalBytesMax = 1024 * 1024;
+// Turns of which it is known when they began: more than can wait, run and be told of late.
+inline constexpr std::size_t kTurnTimesMax = 32;
 
 struct JournalLimits {
   // What the ledger keeps of the session: its oldest events go when it has more.
@@ -51,6 +54,14 @@ struct JournalLimits {
   ByteBudget* memory = nullptr;  // counts what waits to be written; null: without a limit
   std::function<void(std::int64_t)> on_kept = {};  // is told how many bytes the ledger took
   std::function<void()> on_news = {};              // the ledger took news for a webhook
+};
+
+struct TurnBeginning {
+  std::int64_t index = 0;
+  std::string json{};     // of its `turn` event
+  std::string title{};    // for a session that has none yet; empty: none
+  bool is_urgent = true;  // written at once
+  std::optional<AskKey> key{};
 };
 
 class SessionJournal {
@@ -62,7 +73,8 @@ class SessionJournal {
   SessionJournal(const SessionJournal&) = delete;
   SessionJournal& operator=(const SessionJournal&) = delete;
 
-  void begin_turn(std::int64_t index, bool is_urgent, std::optional<AskKey> key = {});
+  // A turn has begun, with `json` as the data of its `turn` event; gives that event's number.
+  std::int64_t begin_turn(TurnBeginning beginning);
   // `memory` is what counts a large event until here.
   void append(std::int64_t turn_index, EventKind kind, std::string json, ByteHold memory = {});
   void note(AuditEvent event);
@@ -94,8 +106,9 @@ class SessionJournal {
  private:
   struct Waiting {
     SessionWrite write;
-    // For each end, each line of the audit and each news the last event given before it: it is
-    // written with that event, or a crash in between would show one without the other.
+    // For each start, each end, each line of the audit and each news the last event given before
+    // it: it is written with that event, or a crash in between would show one without the other.
+    std::vector<std::int64_t> starts_after;
     std::vector<std::int64_t> ends_after;
     std::vector<std::int64_t> audit_after;
     std::vector<std::int64_t> news_after;
@@ -120,6 +133,8 @@ class SessionJournal {
     std::size_t bytes = 0;
   };
 
+  void add_line(std::int64_t turn_index, EventKind kind, std::string json);
+  std::optional<std::int64_t> offset_of(std::int64_t turn_index, TimePoint now) const;
   void wake_writer(bool is_urgent);
   void count_held();
   Task<void> write();
@@ -139,6 +154,7 @@ class SessionJournal {
   const JournalLimits limits_;
   std::int64_t unchecked_bytes_ = 0;  // written since the ledger looked at the session's size
   std::int64_t last_event_id_;
+  std::map<std::int64_t, TimePoint> begun_at_;  // of the newest turns
   Waiting waiting_;
   ByteHold memory_;                 // of what waits and of what is being written
   bool lacks_memory_ = false;       // there is no place for all of it

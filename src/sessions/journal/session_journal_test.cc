@@ -24,22 +24,31 @@ class SessionJournalTest : public JournalTest {
 
 TEST_F(SessionJournalTest, WritesATurnInOneCommit) {
   const double before = house_.metric("clawdforge_ledger_committed_jobs_total");
-  journal_->begin_turn(1, false);
+  journal_->begin_turn({.index = 1, .json = "{}", .is_urgent = false});
+  clock_.advance(std::chrono::milliseconds(1'500));
   journal_->append(1, EventKind::update, R"({"a":1})");
+  journal_->append(0, EventKind::update, "{}");
   journal_->append(1, EventKind::done, "{}");
   journal_->settle_turn({1, TurnState::done, clock_.now(), "end_turn", {}, {}, {}});
   ASSERT_TRUE(house_.await(journal_->committed()));
   EXPECT_EQ(told(),
-            "{\"id\":1,\"turn_index\":1,\"event\":\"update\",\"data\":{\"a\":1}}\n"
-            "{\"id\":2,\"turn_index\":1,\"event\":\"done\",\"data\":{}}\n");
-  EXPECT_EQ(ask("SELECT state, stop_reason FROM turns"), "done|end_turn");
-  EXPECT_EQ(ask("SELECT turn_count, last_event_id FROM sessions"), "1|2");
-  EXPECT_EQ(ask("SELECT count(*) FROM journal"), "1");
+            R"({"id":1,"turn_index":1,"at":1800000000,"offset_ms":0,"event":"turn","data":{}})"
+            "\n"
+            R"({"id":2,"turn_index":1,"at":1800000001,"offset_ms":1500,"event":"update",)"
+            R"("data":{"a":1}})"
+            "\n"
+            R"({"id":3,"turn_index":0,"at":1800000001,"offset_ms":null,"event":"update","data":{}})"
+            "\n"
+            R"({"id":4,"turn_index":1,"at":1800000001,"offset_ms":1500,"event":"done","data":{}})"
+            "\n");
+  EXPECT_EQ(ask("SELECT state, stop_reason, first_event_id FROM turns"), "done|end_turn|1");
+  EXPECT_EQ(ask("SELECT turn_count, last_event_id FROM sessions"), "1|4");
+  EXPECT_EQ(ask("SELECT count(*) FROM journal"), "3");
   EXPECT_EQ(house_.metric("clawdforge_ledger_committed_jobs_total"), before + 1);
 }
 
 TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenItWasIdle) {
-  journal_->begin_turn(1, true);
+  journal_->begin_turn({.index = 1, .json = "{}", .is_urgent = true});
   ASSERT_TRUE(house_.await(journal_->committed()));
   const double before = house_.metric("clawdforge_ledger_committed_jobs_total");
   // As the session does it: from the io thread, where a new task may begin at once.
@@ -56,7 +65,7 @@ TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenItWasIdle) {
 }
 
 TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenMuchFollowsIt) {
-  journal_->begin_turn(1, true);
+  journal_->begin_turn({.index = 1, .json = "{}", .is_urgent = true});
   journal_->append(1, EventKind::done, "{}");
   journal_->note({.event = "turn", .at = clock_.now()});
   journal_->settle_turn({1, TurnState::done, clock_.now(), "end_turn", {}, {}, {}});
@@ -75,7 +84,7 @@ TEST_F(SessionJournalTest, WritesAnEndWithItsClosingEventAlsoWhenMuchFollowsIt) 
 
 // A turn ends, and its agent says more and more, as fast as the journal takes it.
 TEST_F(SessionJournalTest, TellsThatATurnIsKeptWhileItsAgentFloods) {
-  journal_->begin_turn(1, true);
+  journal_->begin_turn({.index = 1, .json = "{}", .is_urgent = true});
   journal_->append(1, EventKind::done, "{}");
   journal_->settle_turn({1, TurnState::done, clock_.now(), "end_turn", {}, {}, {}});
   const std::string much = "\"" + std::string(200 * 1024, 'x') + "\"";
@@ -97,9 +106,29 @@ TEST_F(SessionJournalTest, TellsThatATurnIsKeptWhileItsAgentFloods) {
 }
 
 TEST_F(SessionJournalTest, WritesTheBeginningOfATurnThatStaysSilent) {
-  journal_->begin_turn(7, false);
+  journal_->begin_turn({.index = 7, .json = "{}", .is_urgent = false});
   ASSERT_TRUE(house_.await(journal_->committed()));
   EXPECT_EQ(ask("SELECT turn_index, state FROM turns"), "7|accepted");
+}
+
+// As many as a lively session has, so that one of them comes into a later commit.
+TEST_F(SessionJournalTest, WritesAStartWithItsTurnEventAlsoWhenMuchComesBeforeIt) {
+  const std::string much = "\"" + std::string(200 * 1024, 'x') + "\"";
+  for (int i = 0; i < 30; ++i) journal_->append(0, EventKind::update, much);
+  EXPECT_EQ(journal_->begin_turn({.index = 1, .json = "{}", .title = "a title"}), 31);
+  OtherProgram(path_).run(
+      "CREATE TRIGGER full BEFORE INSERT ON journal WHEN NEW.first_event_id > 30 "
+      "BEGIN SELECT RAISE(ABORT, 'no more'); END");
+  EXPECT_FALSE(house_.await(journal_->committed()));
+  EXPECT_EQ(ask("SELECT count(*) FROM turns"), "0");
+  EXPECT_EQ(ask("SELECT COALESCE(title, 'none') FROM sessions"), "none");
+}
+
+TEST_F(SessionJournalTest, GivesASessionTheTitleOfItsFirstTurn) {
+  journal_->begin_turn({.index = 1, .json = "{}", .title = "first"});
+  journal_->begin_turn({.index = 2, .json = "{}", .title = "second"});
+  ASSERT_TRUE(house_.await(journal_->committed()));
+  EXPECT_EQ(ask("SELECT title FROM sessions"), "first");
 }
 
 TEST_F(SessionJournalTest, KeepsTurnsInBlocksOfTheirOwn) {
@@ -167,7 +196,7 @@ RC_GTEST_FIXTURE_PROP(SessionJournalTest, LosesAndDoublesNothing, ()) {
     const std::string json =
         fmt::format("\"{}\"", std::string(static_cast<std::size_t>(size), 'x'));
     journal_->append(turn, EventKind::update, json);
-    append_event_line(expected, {++id, turn, EventKind::update, json});
+    append_event_line(expected, Event{++id, turn, EventKind::update, json, clock_.now()});
     if (size % 7 == 0) RC_ASSERT(house_.await(journal_->committed()).has_value());
   }
   RC_ASSERT(house_.await(journal_->committed()).has_value());

@@ -6,6 +6,7 @@
 
 #include "base/refusals.h"
 #include "sessions/live/session_refusals.h"
+#include "storage/homes/earlier_home.h"
 
 namespace clawdforge {
 namespace {
@@ -14,7 +15,8 @@ namespace {
 // nothing: what lies there, such as a hook, is started by the owner's own git.
 std::vector<VisiblePath> visible_paths(const SessionWorkspace& workspace) {
   if (workspace.is_shared()) {
-    return {{.path = workspace.path, .is_writable = workspace.mode == WorkspaceMode::direct}};
+    const bool is_direct = workspace.mode == WorkspaceMode::direct;
+    return {{.path = workspace.path, .is_writable = is_direct, .is_held = !is_direct}};
   }
   if (workspace.repository.empty()) return {};
   return {{.path = workspace.repository, .is_writable = false}};
@@ -62,7 +64,10 @@ Task<std::optional<Failure>> AgentSeat::start(PermissionMode mode, bool is_unask
     shared_.tasks.spawn(listen(agent_));
     co_return std::nullopt;
   }
-  Failure refused = std::move(failure).value_or(never_started());
+  // What it says of the agent's login is for who keeps that.
+  if (agent_ && ticket_) ticket_->settle(failure);
+  const bool is_held = deps_.quota.are_starts_held() && !has_slot();
+  Failure refused = std::move(failure).value_or(is_held ? memory_full().error() : never_started());
   if (agent_) refused.error_tail = agent_->error_tail();
   give_up();
   co_return refused;
@@ -103,7 +108,7 @@ void AgentSeat::give_up() {
 }
 
 Task<std::optional<Failure>> AgentSeat::take_slot() {
-  auto admitted = deps_.quota.admit_agent(session_.app);
+  auto admitted = deps_.quota.admit_agent(session_.app, session_.agent);
   if (!admitted) co_return admitted.error();
   ticket_ = std::move(*admitted);
   if (!ticket_->has_place()) shared_.make_space();
@@ -129,13 +134,26 @@ Task<std::optional<Failure>> AgentSeat::start_process(bool is_unasked) {
   if (!dir) co_return dir.error();
   if (state_ == SeatState::aborting) co_return std::nullopt;
   const bool loads = !is_unasked && !session_.agent_session_id.empty();
+  std::string working_dir = Workspaces::work_dir(session_.workspace, dir->work);
+  const bool is_acpx = spec->protocol == AgentProtocol::acpx;
+  if ((loads || is_acpx) && deps_.earlier_home != nullptr &&
+      !spec->login.storage_variable.empty()) {
+    co_await deps_.earlier_home->bring({.own_dir = dir->own,
+                                        .home = dir->home,
+                                        .working_dir = working_dir,
+                                        .agent_session_id = loads ? session_.agent_session_id : "",
+                                        .is_acpx = is_acpx},
+                                       Lane(session_.app));
+    if (state_ == SeatState::aborting) co_return std::nullopt;
+  }
   auto started = deps_.starter.start_session(
       {.spec = *spec,
        .app = session_.app,
-       .working_dir = Workspaces::work_dir(session_.workspace, dir->work),
+       .working_dir = std::move(working_dir),
        .temp_dir = dir->temp,
        .own_dir = dir->own,
        .permission_mode = permission_mode_,
+       .home_dir = dir->home,
        .secrets = deps_.policies.mcp_secrets(session_.mcp_servers),
        .conversation_id = loads ? session_.agent_session_id : deps_.ids.uuid(),
        .loads_conversation = loads,
@@ -174,8 +192,10 @@ Conversation AgentSeat::conversation(bool is_unasked) const {
           .is_unasked = is_unasked,
           .model = session_.model,
           .system = session_.system,
+          .system_mode = SystemMode::append,
           .effort = session_.effort,
           .mcp_servers = deps_.policies.resolved(session_.mcp_servers),
+          .schema = {},
           .permission_mode = permission_mode_,
           .cost_usd_so_far = session_.cost_usd.value_or(0)};
 }

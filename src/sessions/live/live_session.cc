@@ -41,7 +41,7 @@ bool LiveSession::is_quiet() const {
 
 std::optional<steady_clock::time_point> LiveSession::idle_since() const {
   if (!is_live() || is_working_ || is_ending() || refusals_ > 0) return std::nullopt;
-  return turns_.last_active();
+  return std::max(turns_.last_active(), last_heard_);
 }
 
 Task<std::optional<Failure>> LiveSession::start(SessionCreated created) {

@@ -38,6 +38,8 @@ class LiveSession final : public SeatOwner {
   const AgentSeat& seat() const { return seat_; }
   const TurnQueue& turns() const { return turns_; }
   const SessionJournal& journal() const { return journal_; }
+  // As its agent told last.
+  const std::optional<ContextUse>& context() const { return context_; }
   Questions& questions() { return questions_; }
   const Questions& questions() const { return questions_; }
 
@@ -53,6 +55,7 @@ class LiveSession final : public SeatOwner {
   bool is_ending() const { return ending_ != TurnStop::none; }
   bool is_quiet() const;
   // Since when nothing has happened here; none while something does, or nothing lives.
+  // What the agent says by itself counts as well.
   std::optional<std::chrono::steady_clock::time_point> idle_since() const;
   bool can_reload_conversation() const { return seat_.opened().can_load; }
 
@@ -134,9 +137,11 @@ class LiveSession final : public SeatOwner {
   TurnQueue turns_;
   AgentSeat seat_;
   Questions questions_;
-  bool is_working_ = false;  // work() or start() is under way
+  bool is_working_ = false;                           // work() or start() is under way
+  std::chrono::steady_clock::time_point last_heard_;  // from the agent
   int refusals_ = 0;
   std::optional<std::uint64_t> row_mark_;
+  std::optional<ContextUse> context_;
   TurnStop ending_ = TurnStop::none;
   Signal rested_;  // something has come to its end
 };

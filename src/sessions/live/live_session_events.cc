@@ -10,6 +10,7 @@
 namespace clawdforge {
 
 void LiveSession::on_news(AgentNews news) {
+  last_heard_ = std::chrono::steady_clock::now();
   LiveTurn* const turn = turns_.asked();
   // An agent that has never been asked anything has nothing to forget.
   if (turn != nullptr && news.is_resumed) turn->is_resumed = *news.is_resumed || turn->index == 1;
@@ -21,6 +22,7 @@ void LiveSession::on_news(AgentNews news) {
 bool LiveSession::take_event(AgentEvent event, bool is_early) {
   const std::int64_t index = turns_.index_of(event, is_early);
   LiveTurn* const turn = is_early || event.is_late ? nullptr : turns_.asked();
+  if (event.context) context_ = event.context;
   if (turn != nullptr) {
     turn->stage = TurnStage::heard;
     turn->collect(event);
@@ -72,6 +74,9 @@ void LiveSession::take_question(PermissionRequest question, std::string_view mes
     resolve(open, *decision, is_stopping ? "cancel" : "rule");
   } else {
     tell_question(open);
+    // A larger one is not read here: it would keep others waiting.
+    open.is_tool_cut = message.size() > kToolBytesMax;
+    if (!open.is_tool_cut) open.tool = tool_in(message);
     questions_.add(std::move(open));
   }
 }

@@ -64,7 +64,8 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
 Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn) {
   // An agent keeps the mode that it was started with, so another mode needs another start.
   const PermissionMode mode = mode_of(turn.get());
-  if (is_live() && seat_.permission_mode() != mode) end_agent();
+  // One that has died since its last turn may not have been told of yet.
+  if (is_live() && (seat_.permission_mode() != mode || seat_.agent()->is_ending())) end_agent();
   if (!is_live()) {
     auto failure = co_await start_agent(std::nullopt);
     if (failure) co_return failure;
@@ -83,7 +84,7 @@ Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn
   }
   if (turn->gate && !turn->is_stopped()) {
     const auto begun = co_await turn->gate->begin(
-        {.turn_index = turn->index, .after_event = journal_.last_event_id()});
+        {.turn_index = turn->index, .after_event = turn->first_event_id - 1});
     if (!begun) co_return begun.error();
     turn->request.received = steady_clock::now();
     start_deadline(turn);

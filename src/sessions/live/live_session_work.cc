@@ -39,6 +39,7 @@ Task<std::optional<Failure>> LiveSession::make_its_workspace(
   auto made = co_await deps_.workspaces->make(session_.workspace,
                                               {.id = session_.id.str(),
                                                .app = session_.app,
+                                               .agent = session_.agent,
                                                .own_dir = dir->own,
                                                .work = dir->work,
                                                .temp = dir->temp},

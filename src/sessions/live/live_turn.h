@@ -17,6 +17,7 @@
 #include "base/async/async.h"
 #include "base/async/signal.h"
 #include "base/async/timer.h"
+#include "base/clock.h"
 #include "quota/ticket.h"
 #include "storage/work/run_dirs.h"
 #include "transcript/turn_outcome.h"
@@ -83,8 +84,10 @@ class LiveTurn {
   std::chrono::steady_clock::time_point asked_at;    // once its agent was asked
   std::chrono::steady_clock::time_point give_up_at;  // until when its session waits for it
   std::optional<bool> is_resumed;
-  bool waits_in_line = false;      // for the owner's directory, in which others work
-  std::uint64_t start_mark = 0;    // of its beginning in the journal
+  bool waits_in_line = false;       // for the owner's directory, in which others work
+  std::uint64_t start_mark = 0;     // of its beginning in the journal
+  std::int64_t first_event_id = 0;  // of its `turn` event
+  TimePoint accepted_at;
   std::uint64_t journal_mark = 0;  // of its end, once it is over
   std::string error_tail;
   Signal changed;  // it is over, or its give_up_at has changed

@@ -18,6 +18,12 @@ Questions::Questions(IoExecutor executor, std::chrono::seconds expiry, OnDecisio
 Questions::~Questions() = default;
 
 void Questions::add(OpenQuestion question) {
+  std::size_t kept = question.tool.size();
+  for (const auto& waiting : waiting_) kept += waiting->question.tool.size();
+  if (question.tool.size() > kToolBytesMax || kept > kToolBytesMaxPerSession) {
+    question.tool = {};
+    question.is_tool_cut = true;
+  }
   waiting_.push_back(std::make_shared<Waiting>(executor_, std::move(question)));
   Waiting& waiting = *waiting_.back();
   waiting.expiry.expires_after(expiry_);
@@ -63,7 +69,7 @@ Result<void> Questions::answer(const std::string& id, const PermissionChoice& ch
   if (!decision.option_id && !is_plain_no) {
     return fail(Errc::invalid, "unknown_option", "The question has no such option.");
   }
-  decide_one(found, decision, "app");
+  decide_one(found, decision, choice.by);
   return {};
 }
 

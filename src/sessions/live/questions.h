@@ -26,9 +26,13 @@ namespace clawdforge {
 // Answered questions that are still known to be so; an older one is not found.
 inline constexpr std::size_t kAnsweredQuestionsMax = 256;
 
+// What is kept of an agent's words on the tool that it asks for, while the question is open.
+inline constexpr std::size_t kToolBytesMax = 256 * 1024;
+inline constexpr std::size_t kToolBytesMaxPerSession = 1024 * 1024;
+
 class Questions {
  public:
-  // Told once for each question, with who decided: "app", "expiry" or "cancel".
+  // Told once for each question, with who decided: "app", "owner", "expiry" or "cancel".
   using OnDecision = std::function<void(const OpenQuestion&, const Decision&, std::string_view by)>;
 
   Questions(IoExecutor executor, std::chrono::seconds expiry, OnDecision on_decision);

@@ -28,6 +28,8 @@
 
 namespace clawdforge {
 
+class EarlierHome;
+
 struct SessionDependencies {
   IoExecutor executor;
   SessionRows& rows;
@@ -46,6 +48,10 @@ struct SessionDependencies {
   ByteBudget* memory = nullptr;  // counts what waits for the ledger; null: without a limit
   std::function<void(const AppName&)> on_news = {};  // something is to be told to a webhook
   Workspaces* workspaces = nullptr;                  // null: there are none
+  // What the agent of the session with this directory takes of the machine's memory, in bytes.
+  std::function<std::uint64_t(const std::string& own_dir)> memory_of = {};
+  std::function<void()> relieve_memory = {};  // a start waits because there is none left
+  EarlierHome* earlier_home = nullptr;        // null: there is none
 };
 
 struct SessionOptions {
@@ -54,9 +60,12 @@ struct SessionOptions {
   std::chrono::seconds start_max{};       // to wait for a slot when a session is made
   std::chrono::seconds first_sign_max{};  // from a prompt to the agent's first word
   std::chrono::seconds permission_timeout{};
-  std::size_t reader_bytes_max = 0;  // how far a reader may fall behind
+  std::chrono::seconds sleep_after{};  // of idle sessions; 0: never
+  std::size_t reader_bytes_max = 0;    // how far a reader may fall behind
   std::int64_t journal_bytes_max = std::numeric_limits<std::int64_t>::max();  // of one session
   std::int64_t journal_bytes_max_per_app = std::numeric_limits<std::int64_t>::max();
+  bool keeps_prompts = true;        // in the first event of each turn
+  std::chrono::seconds hard_ttl{};  // from a session's close to its deletion
 };
 
 // What each session and each turn count for beside their events: rows of the ledger.

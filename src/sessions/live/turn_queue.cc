@@ -75,10 +75,33 @@ Result<std::shared_ptr<LiveTurn>> TurnQueue::accept(TurnRequest request,
                                          std::move(attachments));
   std::optional<AskKey> key;
   if (const auto& hold = turn->request.key) key = hold->begin();
-  journal_.begin_turn(turn->index, is_urgent, std::move(key));
+  turn->accepted_at = deps_.clock.now();
+  TurnBeginning beginning = beginning_of(*turn);
+  beginning.is_urgent = is_urgent;
+  beginning.key = std::move(key);
+  turn->first_event_id = journal_.begin_turn(std::move(beginning));
   turn->start_mark = journal_.mark();
   waiting_.push_back(turn);
   return turn;
+}
+
+// What the turn's first event tells, and what it makes of its session's title.
+TurnBeginning TurnQueue::beginning_of(const LiveTurn& turn) {
+  TurnOpening opening{.turn_index = turn.index,
+                      .at = unix_seconds(turn.accepted_at),
+                      .prompt = std::nullopt,
+                      .files = {}};
+  TurnBeginning beginning{.index = turn.index};
+  if (shared_.options.keeps_prompts) {
+    opening.prompt = turn.request.prompt;
+    opening.files = SessionDirs::attachment_names(turn.index, turn.attachments);
+    if (session_.title.empty()) {
+      session_.title = title_of(turn.request.prompt);
+      beginning.title = session_.title;
+    }
+  }
+  beginning.json = opening_json(opening);
+  return beginning;
 }
 
 std::shared_ptr<LiveTurn> TurnQueue::run_next() {
@@ -141,6 +164,7 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
   const TimePoint now = deps_.clock.now();
   journal_.append(turn.index, outcome.failure ? EventKind::failed : EventKind::done,
                   closing_json(session_.id, outcome));
+  const std::int64_t last_event_id = journal_.last_event_id();
   journal_.note(audit_of(outcome, now));
   TurnSettled settled{.index = turn.index,
                       .state = outcome.state,
@@ -150,7 +174,9 @@ void TurnQueue::conclude(LiveTurn& turn, std::optional<TurnEnd> end,
                       .usage = outcome.usage,
                       .cost_usd = outcome.cost_usd,
                       .agent = session_.agent,
-                      .model = session_.model};
+                      .model = session_.model,
+                      .last_event_id = last_event_id,
+                      .duration_ms = outcome.duration.count()};
   if (turn.ticket) settled.reservation = turn.ticket->hand_over_reservation();
   if (is_ask) {
     settled.agent_ms =
@@ -203,6 +229,7 @@ std::optional<Failure> TurnQueue::failure_of(TurnStop reason, const LiveTurn& tu
     case TurnStop::caller_gone:
       break;
     case TurnStop::timed_out:
+      if (!has_slot && deps_.quota.are_starts_held()) return memory_full().error();
       if (!has_slot) {
         return fail_for_now(Errc::unavailable, "queue_timeout",
                             "The turn's time ended while it waited; it is safe to try again.",

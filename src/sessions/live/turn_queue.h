@@ -73,6 +73,8 @@ class TurnQueue {
   Task<void> settle(std::shared_ptr<LiveTurn> turn);
 
  private:
+  TurnBeginning beginning_of(const LiveTurn& turn);
+
   const LiveSessionDependencies& shared_;
   const SessionDependencies& deps_;
   Session& session_;

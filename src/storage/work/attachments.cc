@@ -86,6 +86,11 @@ Result<std::size_t> copy_some(int source, int target, std::size_t bytes_max) {
 
 }  // namespace
 
+std::string attachment_name(std::string_view prefix, std::size_t number,
+                            const Attachment& attachment) {
+  return fmt::format("{}-{}{}", prefix, number, safe_extension(attachment));
+}
+
 AttachmentCopies::AttachmentCopies(std::vector<Attachment> attachments, std::string prefix)
     : attachments_(std::move(attachments)), prefix_(std::move(prefix)) {}
 
@@ -115,7 +120,7 @@ Result<void> AttachmentCopies::begin_next() {
   if (!source_.is_open()) return file_failure(errno, "opening an upload");
   const std::string stem = fmt::format("{}-{}", prefix_, names_.size() + 1);
   const std::string extension = safe_extension(attachment);
-  std::string name = stem + extension;
+  std::string name = attachment_name(prefix_, names_.size() + 1, attachment);
   for (int i = 0; i < kNamesTried && !target_.is_open(); ++i) {
     target_ = Descriptor(::openat(directory_.number(), name.c_str(),
                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kReadOnly));

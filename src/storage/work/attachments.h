@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -18,6 +19,10 @@ struct Attachment {
   std::string extension;  // safe: "" or a dot and letters; anything else is left away
 };
 
+// PREFIX-N with its extension.
+std::string attachment_name(std::string_view prefix, std::size_t number,
+                            const Attachment& attachment);
+
 // What is copied before the disk's thread looks at the work of others again.
 inline constexpr std::size_t kAttachmentStepBytesMax = 8 * 1024 * 1024;
 
@@ -25,8 +30,8 @@ inline constexpr std::size_t kAttachmentStepBytesMax = 8 * 1024 * 1024;
 // Its steps block: they are for the disk's thread. Between two of them it belongs to its maker.
 class AttachmentCopies {
  public:
-  // Each is called PREFIX-N with its extension, N from 1; or PREFIX-N-RANDOM where the agent has
-  // put something under that name, which stays: it may be a tree of any size.
+  // Each is called by attachment_name(), N from 1; or PREFIX-N-RANDOM where the agent has put
+  // something under that name, which stays: it may be a tree of any size.
   AttachmentCopies(std::vector<Attachment> attachments, std::string prefix);
 
   bool is_empty() const { return attachments_.empty(); }

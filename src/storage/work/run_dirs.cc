@@ -34,17 +34,17 @@ std::unexpected<Failure> unsafe_run_id() {
 }
 
 // Only the agent's user can read it, and it goes with the run's directory.
-Result<void> write_system_prompt(const NamedDirs& dirs, const std::string& id,
-                                 std::string_view system) {
+Result<void> write_temp_file(const NamedDirs& dirs, const std::string& id, const std::string& name,
+                             std::string_view content) {
   const Descriptor temp = dirs.open_inside(id, "tmp");
-  const Descriptor file(::openat(temp.number(), kSystemFile,
+  const Descriptor file(::openat(temp.number(), name.c_str(),
                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.is_open()) return file_failure(errno, "making the file of a system prompt");
-  while (!system.empty()) {
-    const ssize_t count = ::write(file.number(), system.data(), system.size());
+  if (!file.is_open()) return file_failure(errno, "making a file of a run");
+  while (!content.empty()) {
+    const ssize_t count = ::write(file.number(), content.data(), content.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return file_failure(errno, "writing a system prompt");
-    system.remove_prefix(static_cast<std::size_t>(count));
+    if (count < 0) return file_failure(errno, "writing a file of a run");
+    content.remove_prefix(static_cast<std::size_t>(count));
   }
   return {};
 }
@@ -52,7 +52,7 @@ Result<void> write_system_prompt(const NamedDirs& dirs, const std::string& id,
 Result<void> make_places(const NamedDirs& dirs, const std::string& id) {
   const Descriptor directory = dirs.open(id);
   if (!directory.is_open()) return file_failure(errno, "opening a run's directory");
-  for (const char* inside : {"work", "tmp"}) {
+  for (const char* inside : {"work", "tmp", "home"}) {
     if (::mkdirat(directory.number(), inside, 0700) != 0) {
       return file_failure(errno, "making a run's directory");
     }
@@ -60,10 +60,10 @@ Result<void> make_places(const NamedDirs& dirs, const std::string& id) {
   return {};
 }
 
-Result<void> fill(const NamedDirs& dirs, const std::string& id, std::string_view system,
-                  AttachmentCopies& copies) {
-  if (!system.empty()) {
-    if (auto written = write_system_prompt(dirs, id, system); !written) return written;
+Result<void> fill(const NamedDirs& dirs, const std::string& id,
+                  const std::map<std::string, std::string>& temp_files, AttachmentCopies& copies) {
+  for (const auto& [name, content] : temp_files) {
+    if (auto written = write_temp_file(dirs, id, name, content); !written) return written;
   }
   if (copies.is_empty()) return {};
   Descriptor work = dirs.open_inside(id, "work");
@@ -128,17 +128,21 @@ Async<RunDir> RunDirs::make(std::string run_id, RunFiles files, Lane lane) {
   run.own = dirs_.root + "/" + run_id;
   run.work = run.own + "/work";
   run.temp = run.own + "/tmp";
+  run.home = run.own + "/home";
   const auto copies =
       std::make_shared<AttachmentCopies>(std::move(files.attachments), "attachment");
-  if (!files.system_prompt.empty()) run.system_file = run.temp + "/" + kSystemFile;
+  if (!files.system_prompt.empty()) {
+    run.system_file = run.temp + "/" + kSystemFile;
+    files.temp_files[kSystemFile] = std::move(files.system_prompt);
+  }
   auto made = co_await disk_.call(
       lane,
-      [dirs = dirs_, spares = spares_, run_id, system = std::move(files.system_prompt), copies,
-       log = &log_]() -> Result<bool> {
-        if (!take_spare(*spares, dirs, run_id)) {
+      [dirs = dirs_, spares = spares_, run_id, temp_files = std::move(files.temp_files), copies,
+       has_dir = files.has_dir, log = &log_]() -> Result<bool> {
+        if (!has_dir && !take_spare(*spares, dirs, run_id)) {
           if (auto own = make_own(dirs, run_id, *log); !own) return std::unexpected(own.error());
         }
-        auto filled = fill(dirs, run_id, system, *copies);
+        auto filled = fill(dirs, run_id, temp_files, *copies);
         if (filled) return copy_on(dirs, run_id, *copies, *log);
         dirs.remove(run_id, *log);
         return std::unexpected(std::move(filled.error()));

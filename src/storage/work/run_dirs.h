@@ -1,10 +1,11 @@
-// RunDirs makes the directories that runs work in, DATA_DIR/runs/RUN_ID with `work` and
-// `tmp` inside, and removes them with all that is left there. When it has removed one it makes one
-// ahead, in DATA_DIR/spare: the next run gets that one under its own name, which takes a seventh of
-// the time. Owned by the daemon; the disk and the log outlive it. Io thread only.
+// RunDirs makes the directories that runs work in, DATA_DIR/runs/RUN_ID with `work`,
+// `tmp` and `home` inside, and removes them with all that is left there. When it has removed one it
+// makes one ahead, in DATA_DIR/spare: the next run gets that one under its own name, which takes a
+// seventh of the time. Owned by the daemon; the disk and the log outlive it. Io thread only.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,12 +27,16 @@ struct SpareDirs;
 struct RunFiles {
   std::vector<Attachment> attachments;
   std::string system_prompt;  // empty: there is no file for it
+  bool has_dir = false;       // the run's directory was made ahead, for its spare agent
+  // Made in `temp`: names and contents.
+  std::map<std::string, std::string> temp_files = {};
 };
 
 struct RunDir {
-  std::string own;  // with both of these in it, and nothing of other runs
+  std::string own;  // with these three in it, and nothing of other runs
   std::string work;
   std::string temp;
+  std::string home;                      // of an agent that does not have the gateway's
   std::string system_file;               // absolute, in `temp`; empty: none
   std::vector<std::string> attachments;  // names in `work`: attachment-1.txt, ...
 };

@@ -55,10 +55,10 @@ TEST_F(RunDirsTest, ADirectoryIsMadeAheadWhenARunHasEnded) {
   const auto made = make("second");
   ASSERT_TRUE(made) << made.error().detail;
   EXPECT_EQ(entries("spare"), 0) << "the run has it";
-  for (const std::string& place : {path("runs/second"), made->work, made->temp}) {
+  for (const std::string& place : {path("runs/second"), made->work, made->temp, made->home}) {
     EXPECT_EQ(mode_of(place), 0700u) << place;
   }
-  EXPECT_EQ(entries("runs/second"), 2);
+  EXPECT_EQ(entries("runs/second"), 3);
 }
 
 TEST_F(RunDirsTest, NotMoreThanSomeAreMadeAheadAndAStartRemovesThem) {
@@ -236,7 +236,7 @@ TEST_F(RunDirsTest, AnIdThatIsAPathIsRefused) {
   }
   EXPECT_FALSE(make(std::string(65, 'a')));
   finish();
-  EXPECT_EQ(names_in(path("runs/r")), (std::set<std::string>{"tmp", "work"}));
+  EXPECT_EQ(names_in(path("runs/r")), (std::set<std::string>{"home", "tmp", "work"}));
 }
 
 TEST_F(RunDirsTest, ARunGoesWithAllThatIsInIt) {

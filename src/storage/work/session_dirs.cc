@@ -28,7 +28,7 @@ Result<void> make_session(const NamedDirs& dirs, const std::string& id) {
   if (auto made = dirs.make(id); !made) return std::unexpected(std::move(made.error()));
   const Descriptor directory = dirs.open(id);
   if (!directory.is_open()) return file_failure(errno, "opening a session's directory");
-  for (const char* inside : {"work", "tmp"}) {
+  for (const char* inside : {"work", "tmp", "home"}) {
     if (::mkdirat(directory.number(), inside, 0700) == 0) continue;
     if (errno != EEXIST) return file_failure(errno, "making a session's directory");
     // What is there may be a link that the agent has put in its place.
@@ -69,6 +69,10 @@ Result<void> make_session_with(const NamedDirs& dirs, const std::string& id,
 }
 
 // True: all are there. After a failure nothing of them is left.
+std::string attachment_prefix(std::int64_t turn_index) {
+  return fmt::format("attachment-{}", turn_index);
+}
+
 Result<bool> attach_on(AttachmentCopies& copies, Log& log) {
   auto stepped = copies.step();
   if (!stepped) copies.undo(log);
@@ -95,7 +99,7 @@ SessionDirs::SessionDirs(const std::string& data_dir, Disk& disk, Log& log)
 SessionDir SessionDirs::of(const std::string& session_id) const {
   if (!is_dir_name(session_id)) return {};
   const std::string path = dirs_.root + "/" + session_id;
-  return {.own = path, .work = path + "/work", .temp = path + "/tmp"};
+  return {.own = path, .work = path + "/work", .temp = path + "/tmp", .home = path + "/home"};
 }
 
 Async<SessionDir> SessionDirs::make(std::string session_id, Lane lane,
@@ -110,14 +114,23 @@ Async<SessionDir> SessionDirs::make(std::string session_id, Lane lane,
   co_return made;
 }
 
+std::vector<std::string> SessionDirs::attachment_names(std::int64_t turn_index,
+                                                       const std::vector<Attachment>& attachments) {
+  std::vector<std::string> names;
+  for (const Attachment& attachment : attachments) {
+    names.push_back(attachment_name(attachment_prefix(turn_index), names.size() + 1, attachment));
+  }
+  return names;
+}
+
 Async<std::vector<std::string>> SessionDirs::attach(std::string session_id, std::int64_t turn_index,
                                                     std::vector<Attachment> attachments,
                                                     Lane lane) {
   if (!is_dir_name(session_id)) co_return unsafe_session_id();
   if (attachments.empty()) co_return std::vector<std::string>();
   const std::string work = of(session_id).work;
-  const auto copies = std::make_shared<AttachmentCopies>(std::move(attachments),
-                                                         fmt::format("attachment-{}", turn_index));
+  const auto copies =
+      std::make_shared<AttachmentCopies>(std::move(attachments), attachment_prefix(turn_index));
   auto attached =
       co_await disk_.call(lane, [dirs = dirs_, id = std::move(session_id), copies, log = &log_] {
         return attach_first(dirs, id, *copies, *log);

@@ -1,5 +1,5 @@
-// SessionDirs makes the directories that sessions work in, DATA_DIR/sessions/ID with `work`
-// and `tmp` inside, lends out what is in `work`, and removes them with all that is left
+// SessionDirs makes the directories that sessions work in, DATA_DIR/sessions/ID with `work`,
+// `tmp` and `home` inside, lends out what is in `work`, and removes them with all that is left
 // there. Owned by the daemon; the disk and the log outlive it. Io thread only.
 #pragma once
 
@@ -28,9 +28,10 @@ inline constexpr std::size_t kListedEntriesMax = 50'000;
 inline constexpr std::size_t kListedPathBytesMax = 4 * 1024 * 1024;
 
 struct SessionDir {
-  std::string own;   // with both of these in it, and nothing of other sessions
+  std::string own;   // with these three in it, and nothing of other sessions
   std::string work;  // absolute
   std::string temp;
+  std::string home;  // of an agent that does not have the gateway's
 };
 
 class SessionDirs {
@@ -45,6 +46,9 @@ class SessionDirs {
   // `temp_files`, by name, are written into `tmp`, in place of what the agent has put there.
   Async<SessionDir> make(std::string session_id, Lane lane = {},
                          std::map<std::string, std::string> temp_files = {});
+  // What attach() calls them, unless the agent has put something under such a name.
+  static std::vector<std::string> attachment_names(std::int64_t turn_index,
+                                                   const std::vector<Attachment>& attachments);
   // Copies files into `work` as attachment-TURN-N.ext, and gives their
   // absolute paths. What the agent has put there under such a name stays, and the attachment gets
   // attachment-TURN-N-RANDOM.ext. Errors as RunDirs::make(); then nothing of this turn is left.
