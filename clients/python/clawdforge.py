@@ -163,6 +163,7 @@ class _TurnAnswer(TypedDict):
 
 
 class TurnResult(_TurnAnswer, total=False):
+    result: Json
     text_truncated: bool
     events_truncated: bool
     resumed: bool
@@ -590,13 +591,14 @@ class Client:
     # Sessions
 
     def create_session(self, *, agent: Optional[str] = None, model: Optional[str] = None,
-                       system: Optional[str] = None, effort: Optional[str] = None,
+                       system: Optional[str] = None, system_mode: Optional[str] = None,
+                       effort: Optional[str] = None,
                        permission_mode: Optional[str] = None, mcp_servers: Optional[List[Any]] = None,
                        meta: Optional[Json] = None, webhook: Optional[str] = None,
                        webhook_events: Optional[List[str]] = None, extra: Optional[Json] = None,
                        idempotency_key: Optional[str] = None) -> "Session":
-        body = _present(agent=agent, model=model, system=system, effort=effort, permission_mode=permission_mode,
-                        mcp_servers=mcp_servers, meta=meta, webhook=webhook, webhook_events=webhook_events)
+        body = _present(agent=agent, model=model, system=system, system_mode=system_mode, effort=effort,
+                        permission_mode=permission_mode, mcp_servers=mcp_servers, meta=meta, webhook=webhook, webhook_events=webhook_events)
         made = self._json("POST", "/sessions", body={**body, **(extra or {})}, key=idempotency_key)
         return Session(self, made["session_id"], 0)
 
@@ -757,10 +759,11 @@ class Session:
         return not self._client._json("DELETE", "/sessions/{id}", id=self.id).get("already_closed", False)
 
     def turn(self, prompt: str, *, files: Optional[List[str]] = None, timeout_secs: Optional[int] = None,
-             event_format: Optional[str] = None, wait: Optional[bool] = None, extra: Optional[Json] = None,
-             idempotency_key: Optional[str] = None) -> TurnResult:
-        """One prompt, and its whole answer."""
-        body = _present(prompt=prompt, files=files, timeout_secs=timeout_secs, event_format=event_format, wait=wait)
+             event_format: Optional[str] = None, schema: Optional[Json] = None, wait: Optional[bool] = None,
+             extra: Optional[Json] = None, idempotency_key: Optional[str] = None) -> TurnResult:
+        """One prompt, and its whole answer. With a schema the answer has `result`."""
+        body = _present(prompt=prompt, files=files, timeout_secs=timeout_secs, event_format=event_format,
+                        schema=schema, wait=wait)
         done: TurnResult = self._client._json(
             "POST", "/sessions/{id}/turn", id=self.id, body={**body, **(extra or {})}, key=idempotency_key,
             timeout=timeout_secs and timeout_secs + 30.0)
@@ -768,10 +771,11 @@ class Session:
         return done
 
     def stream(self, prompt: str, *, files: Optional[List[str]] = None, timeout_secs: Optional[int] = None,
-               wait: Optional[bool] = None, extra: Optional[Json] = None) -> Iterator[Event]:
+               schema: Optional[Json] = None, wait: Optional[bool] = None,
+               extra: Optional[Json] = None) -> Iterator[Event]:
         """The same as it happens, up to the event `done`; TurnFailed if the turn fails. A lost connection, and a
         restart of the gateway, are healed: no event is missed, and none comes twice."""
-        body = {**_present(prompt=prompt, files=files, timeout_secs=timeout_secs, wait=wait, stream=True),
+        body = {**_present(prompt=prompt, files=files, timeout_secs=timeout_secs, schema=schema, wait=wait, stream=True),
                 **(extra or {})}
         before, last_id = self._turns, 0
         ours: Optional[Iterator[Event]] = None

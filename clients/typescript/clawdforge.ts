@@ -39,6 +39,7 @@ export interface SessionRequest {
   agent?: string | null
   model?: string | null
   system?: string | null
+  system_mode?: 'append' | 'replace' | null
   effort?: 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null
   permission_mode?: 'deny_all' | 'approve_reads' | 'ask' | 'approve_all' | null
   mcp_servers?: unknown[] | null
@@ -52,6 +53,7 @@ export interface TurnRequest {
   files?: string[] | null
   timeout_secs?: number | null
   event_format?: 'acp' | 'simple' | null
+  schema?: Record<string, unknown> | null
   stream?: boolean | null
   wait?: boolean
 }
@@ -173,6 +175,7 @@ export interface TurnResult {
   duration_ms: number
   usage: Usage | null
   cost_usd: number | null
+  result?: Record<string, unknown>
   text_truncated?: boolean
   events_truncated?: boolean
   resumed?: boolean

@@ -17,6 +17,7 @@ namespace clawdforge {
 
 // Whether a system prompt comes after the agent's own, or instead of it.
 enum class SystemMode { append, replace };
+inline constexpr std::string_view kSystemReplaced = "replace";
 
 // Which of its tools the agent of a run has at all. What it may do with them is for the permission
 // mode to say.

@@ -34,6 +34,7 @@ struct Session {
   std::string agent_session_id;
   std::string model;
   std::string system;
+  SystemMode system_mode = SystemMode::append;
   std::string effort;
   std::string mcp_servers;  // JSON text of an array
   PermissionMode permission_mode = PermissionMode::approve_reads;

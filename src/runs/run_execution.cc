@@ -98,16 +98,8 @@ std::optional<double> budget_of(const LiveRun& run) {
   return run.ticket->nano_usd_left().transform(usd_of);
 }
 
-// JSON text; with a schema: Errc::agent_failed "schema_not_met" where it does not meet that.
 Result<std::string> checked_value(const std::string& text, const JsonSchema* schema) {
-  std::string value = result_value(text);
-  if (schema == nullptr) return value;
-  const auto parsed = parse_json(value, kAgentJsonDepthMax);
-  const auto wrong = parsed ? schema->mismatch(*parsed)
-                            : std::optional<std::string>("the answer is too large to be checked");
-  if (!wrong) return value;
-  return fail(Errc::agent_failed, "schema_not_met",
-              fmt::format("The agent's answer does not meet the schema: {}.", *wrong));
+  return schema == nullptr ? result_value(text) : value_by_schema(text, *schema);
 }
 
 }  // namespace

@@ -24,9 +24,6 @@
 
 namespace clawdforge {
 
-// Of what an agent wrote in place of an answer that meets the schema, as the caller is told it.
-inline constexpr std::size_t kFailedTextBytesMax = 64 * 1024;
-
 class RunExecution {
  public:
   struct Dependencies {

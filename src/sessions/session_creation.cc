@@ -99,6 +99,7 @@ Result<Session> Sessions::new_session(const App& app, SessionRequest request) {
   session.created_at = deps_.clock.now();
   session.model = std::move(request.model);
   session.system = std::move(request.system);
+  session.system_mode = request.system_mode;
   session.effort = std::move(request.effort);
   session.mcp_servers = std::move(request.mcp_servers);
   session.permission_mode = *mode;
@@ -166,7 +167,10 @@ Async<std::shared_ptr<const ForkSource>> Sessions::fork_source(AppName app,
     inherit(request->effort, other->effort);
   }
   inherit(request->agent, other->agent);
-  inherit(request->system, other->system);
+  if (request->system.empty()) {
+    request->system = other->system;
+    request->system_mode = other->system_mode;
+  }
   inherit(request->mcp_servers, other->mcp_servers);
   if (!request->permission_mode) request->permission_mode = other->permission_mode;
   request->workspace = other->workspace.name;

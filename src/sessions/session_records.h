@@ -18,6 +18,7 @@ struct SessionRequest {
   std::string meta = "{}";  // JSON text of an object
   std::string model;        // this and all below: empty: the agent's default
   std::string system;
+  SystemMode system_mode = SystemMode::append;
   std::string effort;
   std::string mcp_servers;  // JSON text of an array
   std::optional<PermissionMode> permission_mode;

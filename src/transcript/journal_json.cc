@@ -16,13 +16,17 @@ void append_failure(std::string& out, const TurnOutcome& outcome, const Failure&
   append_member(out, "error", failure.message);
   append_member(out, "stderr", outcome.error_tail);
   append_member(out, "code", failure.code);
-  append_member(out, "detail", failure.message);
+  append_member(out, "detail", outcome.failed_text.empty() ? failure.message : outcome.failed_text);
 }
 
 void append_success(std::string& out, const TurnOutcome& outcome) {
   append_member(out, "text", outcome.text);
   if (outcome.is_text_truncated) append_member(out, "text_truncated", true);
   if (outcome.is_events_truncated) append_member(out, "events_truncated", true);
+  if (!outcome.result.empty()) {
+    append_name(out, "result");
+    out += outcome.result;
+  }
   append_member(out, "usage", outcome.usage);
   append_member(out, "cost_usd", outcome.cost_usd);
 }

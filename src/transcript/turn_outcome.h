@@ -19,6 +19,8 @@ struct TurnOutcome {
   bool is_events_truncated = false;  // what the caller gathers of them is not all
   std::string text;
   bool is_text_truncated = false;
+  std::string result{};       // JSON text of an answer that meets its schema; empty: none was asked
+  std::string failed_text{};  // of an answer that does not meet it: what the agent wrote
   std::optional<std::string> stop_reason;
   std::optional<Usage> usage;
   std::optional<double> cost_usd;

@@ -15,10 +15,13 @@
 
 namespace clawdforge {
 
+class JsonSchema;
+
 struct TurnRequest {
   std::string prompt;
   std::vector<std::string> files;  // tokens
   std::chrono::seconds timeout{};
+  std::shared_ptr<const JsonSchema> schema{};  // that its answer must meet; null: none
   // What the app may have at most, which may be less than its session was made with.
   PermissionMode permission_mode_max = PermissionMode::approve_all;
   std::chrono::steady_clock::time_point received;  // what the timeout counts from

@@ -193,8 +193,12 @@ def process_report():
             "files_soft": resource.getrlimit(resource.RLIMIT_NOFILE)[0]}
 
 
+SCHEMA_WORDS = "\n\nAnswer with one JSON object"  # what the gateway adds to a prompt
+
+
 def script_of(text):
     """The JSON list at the text's end, after whole lines; else none."""
+    text = text.partition(SCHEMA_WORDS)[0]
     at = 0
     while at >= 0:
         if text[at:at + 1] == "[":

@@ -20,7 +20,7 @@ KNOWN = {"claude", "demo"}
 
 
 PUBLIC = {"name", "protocol", "present", "version", "default_model", "models", "efforts",
-          "permission_modes", "login", "login_state", "jail", "net"}
+          "permission_modes", "login", "login_state", "warm", "jail", "net"}
 FOR_ADMIN = {"spares", "memory_bytes", "programs", "login_place", "login_command", "login_environment"}
 
 
@@ -53,7 +53,7 @@ def test_the_known_ones_come_configured_and_the_demo_is_always_there(new_gateway
                                "version": "", "login": "missing", "login_state": "external",
                                "default_model": "sonnet", "models": [], "efforts": [],
                                "permission_modes": ["deny_all", "approve_reads", "ask", "approve_all"],
-                               "jail": found["demo"]["jail"], "net": "open"}
+                               "warm": False, "jail": found["demo"]["jail"], "net": "open"}
     told = agents_of(gateway.admin, FOR_ADMIN)
     assert {name: {key: agent[key] for key in PUBLIC} for name, agent in told.items()} == found
     program, = told["claude"]["programs"]

@@ -119,14 +119,19 @@ def test_following_survives_a_restart_of_the_gateway(gateway, cli):
     assert [event["event"] for event in followed()].count("done") == 2
 
 
+def without_memory(page):
+    """What the agents of sessions take is measured again and again."""
+    return {**page, "sessions": [{**row, "memory_bytes": None} for row in page.get("sessions", [])]}
+
+
 def test_the_audit_and_the_gateway(gateway, cli):
     session = cli("session", "new", "--agent", "demo").strip()
     cli("run", "--agent", "demo", "Hello")
     for noun, word in (("runs", "ok"), ("sessions", session), ("events", "create")):
         text = cli("audit", noun)
         assert "\t" in text.splitlines()[0] and word in text
-        assert json.loads(cli("audit", noun, "--json")) == gateway.admin.get(
-            f"/admin/{noun}?limit=50").json()
+        assert without_memory(json.loads(cli("audit", noun, "--json"))) == without_memory(
+            gateway.admin.get(f"/admin/{noun}?limit=50").json())
         assert len(cli("audit", noun, "--app", "another").splitlines()) == 1
         assert len(cli("audit", noun, "--limit", 1).splitlines()) == 2
     assert cli("audit", "runs", "--since", "99999999999").count("\n") == 1

@@ -29,6 +29,10 @@ API_KEY = "sk-ant-api03-not-a-real-key-0123456789"
 ANSWER_SECONDS_MAX = 150.0
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "kinds(...): see tests/blackbox/conftest.py")
+
+
 def pytest_collection_modifyitems(config, items):
     for file in (PROGRAM, CLAUDE):
         if not file.exists():

@@ -541,7 +541,30 @@ def test_the_adapter_is_named_by_a_table_of_the_file(new_house, adapter, tmp_pat
 def test_the_key_is_in_no_file_of_the_gateway(parlour):
     talk = parlour.talk()
     talk.say("hello")
-    files = [file for file in pathlib.Path(parlour.gateway.data_dir).rglob("*") if file.is_file()]
-    assert files
-    for file in [*files, parlour.gateway.stderr_file]:
-        assert API_KEY.encode() not in file.read_bytes(), file
+    seen = 0
+    for file in [*pathlib.Path(parlour.gateway.data_dir).rglob("*"), parlour.gateway.stderr_file]:
+        try:
+            assert API_KEY.encode() not in file.read_bytes(), file
+            seen += 1
+        except OSError:
+            pass  # a directory, a socket, or a file that the program has given its name just now
+    assert seen > 5
+
+
+def test_a_turn_with_a_schema_and_one_without(parlour):
+    talk = parlour.talk()
+    talk.say("my fruit is a plum")
+    schema = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
+    # The adapter's Claude is told of the schema in its prompt.
+    said = {"structured": {"name": "Ann"}} if parlour.protocol == "claude" else {"text": '{"name": "Ann"}'}
+    body = talk.say(scripted("who?", said), schema=schema)
+    assert body["result"] == {"name": "Ann"}
+    plain = talk.say(scripted("what do you know?", RECALL))
+    assert "result" not in plain and "my fruit is a plum" in plain["text"]
+
+
+def test_a_system_prompt_in_the_place_of_the_agents_own(parlour):
+    parlour.talk(system="Speak like a pirate.").say("a")
+    parlour.talk(system="Speak like a pirate.", system_mode="replace").say("b")
+    added, alone = map(system_text, parlour.api.requests())
+    assert "Speak like a pirate." in alone and len(alone) < len(added) / 2

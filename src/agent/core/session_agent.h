@@ -35,7 +35,7 @@ struct Conversation {
   SystemMode system_mode = SystemMode::append;
   std::string effort;
   std::string mcp_servers;  // JSON text of an array
-  std::string schema;       // of the answers, for agents that take one: see takes_schema
+  std::string schema;       // of the answers, for agents that take one: see takes_schema()
   PermissionMode permission_mode = PermissionMode::approve_reads;
   double cost_usd_so_far = 0;  // agents tell the sum over the conversation
 };

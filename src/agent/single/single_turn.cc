@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "agent/core/answer_schema.h"
 #include "agent/failure/agent_failure.h"
 #include "agent/single/denied_tool.h"
 #include "base/refusals.h"
@@ -15,14 +16,6 @@ namespace {
 
 // In the words of the Agent Client Protocol.
 constexpr std::string_view kStopMaxTurns = "max_turn_requests";
-
-// What an agent is told that takes no schema by itself.
-std::string with_schema(std::string prompt, const std::string& schema) {
-  return fmt::format(
-      "{}\n\nAnswer with one JSON object and nothing else: no words around it, no code fence. It "
-      "must meet this JSON Schema:\n{}",
-      prompt, schema);
-}
 
 // An agent whose program is not there: a run of it is told so in its answer.
 class AbsentAgent final : public OneShotAgent {
@@ -195,10 +188,10 @@ Result<std::unique_ptr<OneShotAgent>> start_single_turn(SingleTurnPlace place, S
   order.single = SingleUse{
       .budget_usd = request.budget_usd, .tools = request.tools, .max_turns = request.max_turns};
   std::string prompt = with_attachments(std::move(request.prompt), request.attachments);
-  if (order.spec.protocol == AgentProtocol::claude) {
+  if (takes_schema(order.spec)) {
     conversation.schema = std::move(request.schema);
   } else if (!request.schema.empty()) {
-    prompt = with_schema(std::move(prompt), request.schema);
+    prompt = with_schema(prompt, request.schema);
   }
   ByteHold held = place.memory == nullptr ? ByteHold() : place.memory->open(order.app.str());
   auto started = place.starter.start_session(std::move(order));

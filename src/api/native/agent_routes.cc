@@ -74,6 +74,7 @@ Task<Response> list(std::vector<Listed> agents, bool is_admin, const AgentSource
     append_names(body, "permission_modes", modes);
     append_member(body, "login", name_of(report == nullptr ? LoginState::unknown : report->login));
     append_member(body, "login_state", sources->login_state(agent.name));
+    append_member(body, "warm", agent.spares > 0);
     if (is_admin) {
       append_member(body, "spares", static_cast<std::int64_t>(agent.spares));
       append_member(body, "memory_bytes", static_cast<std::int64_t>(agent.memory_bytes));

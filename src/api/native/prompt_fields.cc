@@ -1,6 +1,7 @@
 #include "api/native/prompt_fields.h"
 
 #include <algorithm>
+#include <boost/json.hpp>
 
 namespace clawdforge {
 namespace {
@@ -53,10 +54,19 @@ std::string system_of(Fields& fields) {
 
 SystemMode system_mode_of(Fields& fields) {
   const std::string mode = fields.text("system_mode").value_or("append");
-  if (mode != "append" && mode != "replace") {
+  if (mode != "append" && mode != kSystemReplaced) {
     fields.wrong("system_mode", "must be append or replace");
   }
-  return mode == "replace" ? SystemMode::replace : SystemMode::append;
+  return mode == kSystemReplaced ? SystemMode::replace : SystemMode::append;
+}
+
+std::shared_ptr<const JsonSchema> schema_of(Fields& fields, Result<void>& refusal) {
+  const boost::json::object* const given = fields.object("schema");
+  if (given == nullptr) return nullptr;
+  auto schema = JsonSchema::parse(boost::json::serialize(*given));
+  if (schema) return std::make_shared<const JsonSchema>(std::move(*schema));
+  refusal = std::unexpected(std::move(schema.error()));
+  return nullptr;
 }
 
 std::string model_of(Fields& fields) {

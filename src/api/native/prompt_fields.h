@@ -3,11 +3,13 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/core/json_body.h"
+#include "json/schema/json_schema.h"
 #include "model/agent.h"
 #include "model/run.h"
 
@@ -23,6 +25,8 @@ std::chrono::seconds timeout_of(Fields& fields, std::chrono::seconds otherwise,
                                 std::chrono::seconds max);
 std::string system_of(Fields& fields);  // empty: none
 SystemMode system_mode_of(Fields& fields);
+// Null: none. What is wrong with the schema itself is a refusal of its own, in `refusal`.
+std::shared_ptr<const JsonSchema> schema_of(Fields& fields, Result<void>& refusal);
 std::string effort_of(Fields& fields);  // empty: none
 std::string model_of(Fields& fields);   // empty: none
 std::optional<PermissionMode> permission_mode_of(Fields& fields);

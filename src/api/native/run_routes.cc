@@ -62,15 +62,6 @@ std::optional<ToolChoice> tools_of(Fields& fields, const boost::json::object& bo
   return ToolChoice{.set = ToolSet::all};
 }
 
-std::shared_ptr<const JsonSchema> schema_of(Fields& fields, Result<void>& wrong) {
-  const boost::json::object* const given = fields.object("schema");
-  if (given == nullptr) return nullptr;
-  auto schema = JsonSchema::parse(boost::json::serialize(*given));
-  if (schema) return std::make_shared<const JsonSchema>(std::move(*schema));
-  wrong = std::unexpected(std::move(schema.error()));
-  return nullptr;
-}
-
 void add_headers(Response& response, const RunOutcome& outcome) {
   add_limit_headers(response, outcome.limits.policy, outcome.limits.left);
   if (!outcome.run_id.empty()) {

@@ -130,6 +130,7 @@ Result<SessionRequest> parse_session(std::string_view body, std::string* ignored
   if (session.system.size() > kSessionSystemBytesMax) {
     fields.wrong("system", fmt::format("must have at most {} bytes", kSessionSystemBytesMax));
   }
+  session.system_mode = system_mode_of(fields);
   session.effort = effort_of(fields);
   session.mcp_servers = mcp_servers_of(fields);
   session.permission_mode = permission_mode_of(fields);
@@ -147,6 +148,8 @@ Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
   TurnRequest& turn = parsed.turn;
   turn.prompt = prompt_of(fields);
   turn.files = files_of(fields);
+  Result<void> schema_refusal;
+  turn.schema = schema_of(fields, schema_refusal);
   turn.timeout = timeout_of(fields, defaults.timeout, defaults.timeout_max);
   const std::optional<std::string> format = fields.text("event_format");
   parsed.format = event_format_of(fields, format, defaults.event_format);
@@ -156,6 +159,7 @@ Result<ParsedTurn> parse_turn(std::string_view body, bool accepts_stream,
   parsed.is_streamed = fields.boolean("stream").value_or(accepts_stream);
   parsed.is_simple_stream = format == "simple";
   if (auto checked = fields.check(ignored); !checked) return std::unexpected(checked.error());
+  if (!schema_refusal) return std::unexpected(std::move(schema_refusal.error()));
   return parsed;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "json/json_parse.h"
+#include "json/result_value.h"
 #include "json/schema/schema_check.h"
 #include "json/schema/schema_rules.h"
 
@@ -39,6 +40,16 @@ Result<JsonSchema> JsonSchema::parse(std::string_view text) {
 
 std::optional<std::string> JsonSchema::mismatch(const json::value& value) const {
   return SchemaCheck(root_).mismatch(value);
+}
+
+Result<std::string> value_by_schema(const std::string& answer, const JsonSchema& schema) {
+  std::string value = result_value(answer);
+  const auto parsed = parse_json(value, kAgentJsonDepthMax);
+  const auto wrong = parsed ? schema.mismatch(*parsed)
+                            : std::optional<std::string>("the answer is too large to be checked");
+  if (!wrong) return value;
+  return fail(Errc::agent_failed, "schema_not_met",
+              fmt::format("The agent's answer does not meet the schema: {}.", *wrong));
 }
 
 }  // namespace clawdforge

@@ -18,6 +18,8 @@ inline constexpr std::size_t kSchemaBytesMax = 64 * 1024;
 // Of schemas in schemas, references counted, and of what is looked at by one check.
 inline constexpr std::size_t kSchemaDepthMax = 64;
 inline constexpr std::size_t kSchemaStepsMax = 2'000'000;
+// Of an answer that does not meet its schema, as the caller is told it.
+inline constexpr std::size_t kFailedTextBytesMax = 64 * 1024;
 
 class JsonSchema {
  public:
@@ -38,5 +40,9 @@ class JsonSchema {
   boost::json::value root_;
   std::string text_;
 };
+
+// The value of an agent's answer as JSON text. Errc::agent_failed "schema_not_met" with where and
+// why where it does not meet the schema.
+Result<std::string> value_by_schema(const std::string& answer, const JsonSchema& schema);
 
 }  // namespace clawdforge

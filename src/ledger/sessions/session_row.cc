@@ -103,6 +103,17 @@ constexpr SessionColumn kSessionColumns[] = {
      .added = [](const Session& session,
                  const InstanceId&) { return text_or_null(session.system); },
      .is_large = true},
+    {.name = "system_mode",
+     .read =
+         [](Session& session, const SqlValue& value) {
+           const bool is_replaced = text_or_empty(value) == kSystemReplaced;
+           session.system_mode = is_replaced ? SystemMode::replace : SystemMode::append;
+         },
+     .added =
+         [](const Session& session, const InstanceId&) {
+           const bool is_replaced = session.system_mode == SystemMode::replace;
+           return text_or_null(is_replaced ? std::string(kSystemReplaced) : std::string());
+         }},
     {.name = "effort",
      .read = [](Session& session, const SqlValue& value) { session.effort = text_or_empty(value); },
      .added = [](const Session& session,

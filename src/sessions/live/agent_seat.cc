@@ -46,10 +46,10 @@ void AgentSeat::move_to(SeatState state) {
   changed_.notify_all();
 }
 
-Task<std::optional<Failure>> AgentSeat::start(PermissionMode mode, bool is_unasked,
+Task<std::optional<Failure>> AgentSeat::start(AgentTerms terms, bool is_unasked,
                                               std::optional<SessionCreated> created) {
   const auto alive = owner_.shared_from_this();
-  permission_mode_ = mode;
+  terms_ = std::move(terms);
   if (state_ == SeatState::leaving) {
     move_to(SeatState::replacing);
     while (state_ == SeatState::replacing) co_await changed_.wait();
@@ -127,8 +127,9 @@ Task<std::optional<Failure>> AgentSeat::start_process(bool is_unasked) {
         .error();
   }
   // The session may be older than what the configuration says now, and its app may have less now.
-  const auto switches = spec->modes.find(permission_mode_);
-  if (switches == spec->modes.end()) co_return mode_not_supported(*spec, permission_mode_).error();
+  const auto switches = spec->modes.find(terms_.permission_mode);
+  if (switches == spec->modes.end())
+    co_return mode_not_supported(*spec, terms_.permission_mode).error();
   const auto dir =
       co_await deps_.dirs.make(session_.id.str(), Lane(session_.app), switches->second.files);
   if (!dir) co_return dir.error();
@@ -152,7 +153,7 @@ Task<std::optional<Failure>> AgentSeat::start_process(bool is_unasked) {
        .working_dir = std::move(working_dir),
        .temp_dir = dir->temp,
        .own_dir = dir->own,
-       .permission_mode = permission_mode_,
+       .permission_mode = terms_.permission_mode,
        .home_dir = dir->home,
        .secrets = deps_.policies.mcp_secrets(session_.mcp_servers),
        .conversation_id = loads ? session_.agent_session_id : deps_.ids.uuid(),
@@ -192,11 +193,11 @@ Conversation AgentSeat::conversation(bool is_unasked) const {
           .is_unasked = is_unasked,
           .model = session_.model,
           .system = session_.system,
-          .system_mode = SystemMode::append,
+          .system_mode = session_.system_mode,
           .effort = session_.effort,
           .mcp_servers = deps_.policies.resolved(session_.mcp_servers),
-          .schema = {},
-          .permission_mode = permission_mode_,
+          .schema = terms_.schema,
+          .permission_mode = terms_.permission_mode,
           .cost_usd_so_far = session_.cost_usd.value_or(0)};
 }
 

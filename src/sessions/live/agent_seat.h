@@ -38,6 +38,14 @@ class SeatOwner : public std::enable_shared_from_this<SeatOwner> {
   ~SeatOwner() = default;
 };
 
+// What an agent keeps from its start to its end: with other terms it has to be started again.
+struct AgentTerms {
+  PermissionMode permission_mode = PermissionMode::deny_all;
+  std::string schema{};  // of its answers, for an agent that takes one; empty: none
+
+  bool operator==(const AgentTerms&) const = default;
+};
+
 class AgentSeat {
  public:
   // All outlives the seat. `session` is the owner's row.
@@ -58,10 +66,10 @@ class AgentSeat {
   // "queue_timeout" when it was interrupted, "agent_not_found", what the directory, the agent
   // or the ledger says. One call at a time, and only while there is no agent. `is_unasked`:
   // nothing has been said in the conversation yet. `created` is for the audit.
-  Task<std::optional<Failure>> start(PermissionMode mode, bool is_unasked,
+  Task<std::optional<Failure>> start(AgentTerms terms, bool is_unasked,
                                      std::optional<SessionCreated> created);
   // What the agent was started with last.
-  PermissionMode permission_mode() const { return permission_mode_; }
+  const AgentTerms& terms() const { return terms_; }
   // Makes a start() under way fail soon.
   void interrupt();
   // Ends the agent, if it is ready.
@@ -84,7 +92,7 @@ class AgentSeat {
   const SessionDependencies& deps_;
   const Session& session_;
   SeatState state_ = SeatState::empty;
-  PermissionMode permission_mode_ = PermissionMode::deny_all;
+  AgentTerms terms_;
   std::optional<Ticket> ticket_;         // for its slot; from queued to leaving
   std::shared_ptr<SessionAgent> agent_;  // while it opens or is ready; await_exit() has it then
   Opened opened_;

@@ -111,7 +111,8 @@ class LiveSession final : public SeatOwner {
   Task<void> run(std::shared_ptr<LiveTurn> turn);
   Task<std::optional<Failure>> prepare(std::shared_ptr<LiveTurn> turn);
   Task<std::optional<Failure>> start_agent(std::optional<SessionCreated> created);
-  PermissionMode mode_of(const LiveTurn* turn) const;  // null: of a start without a turn
+  bool has_schema_agent() const;
+  AgentTerms terms_of(const LiveTurn* turn) const;  // null: of a start without a turn
   std::optional<Failure> ask(LiveTurn& turn);
   Task<void> await_end(std::shared_ptr<LiveTurn> turn);
   void conclude(LiveTurn& turn, std::optional<TurnEnd> end, std::optional<Failure> failure);

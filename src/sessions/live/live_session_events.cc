@@ -63,7 +63,7 @@ void LiveSession::take_question(PermissionRequest question, std::string_view mes
   const bool is_stopping = turns_.running() && turns_.running()->is_stopped();
   const auto decision = open.asked.is_answered ? decided(open.asked)
                         : is_stopping          ? Decision{}
-                                               : rule_for(seat_.permission_mode(), open.asked);
+                                      : rule_for(seat_.terms().permission_mode, open.asked);
   std::optional<std::int64_t> expires_at;
   if (!decision) expires_at = unix_seconds(open.expires_at);
   journal_.append(
@@ -100,10 +100,10 @@ void LiveSession::resolve(const OpenQuestion& question, const Decision& decision
                           std::string_view by) {
   journal_.append(question.turn_index, EventKind::permission_resolved,
                   resolution_json(question.id, name_of(decision), decision.option_id, by));
-  journal_.note(
-      {.event = "permission",
-       .at = deps_.clock.now(),
-       .meta = audit_json(question.id, question.asked, decision, by, seat_.permission_mode())});
+  journal_.note({.event = "permission",
+                 .at = deps_.clock.now(),
+                 .meta = audit_json(question.id, question.asked, decision, by,
+                                    seat_.terms().permission_mode)});
   if (SessionAgent* const agent = seat_.agent()) {
     agent->answer(question.asked.ask_id, decision.option_id);
   }

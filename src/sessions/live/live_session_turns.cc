@@ -3,7 +3,9 @@
 #include <new>
 #include <utility>
 
+#include "agent/core/answer_schema.h"
 #include "base/refusals.h"
+#include "json/schema/json_schema.h"
 #include "sessions/live/live_session.h"
 
 namespace clawdforge {
@@ -62,10 +64,10 @@ Task<void> LiveSession::run(std::shared_ptr<LiveTurn> turn) {
 
 // The agent is ready, and the files are where it can read them.
 Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn) {
-  // An agent keeps the mode that it was started with, so another mode needs another start.
-  const PermissionMode mode = mode_of(turn.get());
-  // One that has died since its last turn may not have been told of yet.
-  if (is_live() && (seat_.permission_mode() != mode || seat_.agent()->is_ending())) end_agent();
+  // That an agent has died since its last turn may not have been told yet.
+  const bool must_start = seat_.agent() != nullptr &&
+                          (seat_.terms() != terms_of(turn.get()) || seat_.agent()->is_ending());
+  if (must_start) end_agent();
   if (!is_live()) {
     auto failure = co_await start_agent(std::nullopt);
     if (failure) co_return failure;
@@ -99,21 +101,31 @@ Task<std::optional<Failure>> LiveSession::prepare(std::shared_ptr<LiveTurn> turn
   co_return std::nullopt;
 }
 
-// The stricter of the session's own and what its app may have now.
-PermissionMode LiveSession::mode_of(const LiveTurn* turn) const {
-  if (turn == nullptr) return session_.permission_mode;
-  return std::min(session_.permission_mode, turn->request.permission_mode_max);
+// Of the modes the stricter: the session's own, or what its app may have now.
+AgentTerms LiveSession::terms_of(const LiveTurn* turn) const {
+  if (turn == nullptr) return {.permission_mode = session_.permission_mode};
+  AgentTerms terms{.permission_mode =
+                       std::min(session_.permission_mode, turn->request.permission_mode_max)};
+  const auto& schema = turn->request.schema;
+  if (schema && has_schema_agent()) terms.schema = schema->text();
+  return terms;
+}
+
+// Its agent takes the schema of an answer at its start.
+bool LiveSession::has_schema_agent() const {
+  const AgentSpec* const spec = deps_.catalog.find(session_.agent);
+  return spec != nullptr && takes_schema(*spec);
 }
 
 Task<std::optional<Failure>> LiveSession::start_agent(std::optional<SessionCreated> created) {
   const std::shared_ptr<LiveTurn> turn = turns_.running();
   const bool is_unasked = !turn || turn->index == 1;
-  auto refused = co_await seat_.start(mode_of(turn.get()), is_unasked, created);
+  auto refused = co_await seat_.start(terms_of(turn.get()), is_unasked, created);
   if (refused && refused->cause == Cause::conversation_gone) {
     // An agent that is told at its start what to load cannot begin another conversation: another
     // process does.
     session_.agent_session_id.clear();
-    refused = co_await seat_.start(mode_of(turn.get()), is_unasked, std::move(created));
+    refused = co_await seat_.start(terms_of(turn.get()), is_unasked, std::move(created));
   }
   if (!seat_.opened().agent_session_id.empty()) {
     session_.agent_session_id = seat_.opened().agent_session_id;
@@ -130,6 +142,9 @@ std::optional<Failure> LiveSession::ask(LiveTurn& turn) {
   turns_.note_asked(turn);
   turn.give_up_at = steady_clock::now() + shared_.options.first_sign_max;
   try {
+    if (const auto& schema = turn.request.schema; schema && !has_schema_agent()) {
+      turn.request.prompt = with_schema(turn.request.prompt, schema->text());
+    }
     seat_.agent()->begin_turn(std::move(turn.request.prompt));
   } catch (const std::bad_alloc&) {
     end_agent();

@@ -1,8 +1,11 @@
 #include "sessions/live/live_turn.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/text.h"
+#include "json/schema/json_schema.h"
 
 namespace clawdforge {
 using std::chrono::steady_clock;
@@ -80,6 +83,15 @@ void LiveTurn::settle_ticket(std::optional<Failure>& failure, bool was_asked) {
   ticket->settle(failure || has_answered ? failure : nothing);
 }
 
+Result<std::string> LiveTurn::checked_answer(const std::string& structured) const {
+  const std::string& answer = structured.empty() ? text_ : structured;
+  if (answer.size() <= kCheckedAnswerBytesMax) return value_by_schema(answer, *request.schema);
+  return fail(
+      Errc::agent_failed, "schema_not_met",
+      fmt::format("The agent's answer has more than {} KiB, and is too large to be checked.",
+                  kCheckedAnswerBytesMax / 1024));
+}
+
 const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<Failure> failure) {
   const bool was_asked = is_asked();
   stage = TurnStage::over;
@@ -96,6 +108,16 @@ const TurnOutcome& LiveTurn::conclude(std::optional<TurnEnd> end, std::optional<
     outcome.stop_reason = kStopCancelled;
   }
   settle_ticket(failure, was_asked);
+  const bool is_whole = end && !failure && outcome.stop_reason != kStopCancelled;
+  if (is_whole && request.schema) {
+    auto answer = checked_answer(end->structured);
+    if (answer) {
+      outcome.result = std::move(*answer);
+    } else {
+      failure = std::move(answer.error());
+      outcome.failed_text = cut_to(text_, kFailedTextBytesMax);
+    }
+  }
   if (failure) {
     outcome.stop_reason = stop_reason_of(*failure);
   } else if (!outcome.stop_reason) {

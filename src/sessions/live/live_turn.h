@@ -28,6 +28,8 @@ namespace clawdforge {
 // What a plain answer holds at most; the journal has it all.
 inline constexpr std::size_t kAnswerEventsBytesMax = 64 * 1024 * 1024;
 inline constexpr std::size_t kAnswerTextBytesMax = 1024 * 1024;
+// Of an answer that is checked by a schema: the check is made on the io thread.
+inline constexpr std::size_t kCheckedAnswerBytesMax = 256 * 1024;
 // Events that are gathered without being counted against the memory budget.
 inline constexpr std::size_t kUncountedAnswerBytesMax = 64 * 1024;
 
@@ -93,6 +95,8 @@ class LiveTurn {
   Signal changed;  // it is over, or its give_up_at has changed
 
  private:
+  // The answer by the schema that it must meet.
+  Result<std::string> checked_answer(const std::string& structured) const;
   void settle_ticket(std::optional<Failure>& failure, bool was_asked);
 
   TurnOutcome outcome_;
