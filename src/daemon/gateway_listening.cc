@@ -43,7 +43,7 @@ void Gateway::listen_locally() {
                  {{"why", std::string_view(listening.error().message)}});
 }
 
-// The files are read on the disk's thread. One that is no good changes nothing.
+// The files are read on the disk's thread. A file that cannot be used changes nothing.
 Task<void> Gateway::reload_certificate() {
   const Config& config = deps_.config;
   if (config.tls_cert.empty()) {

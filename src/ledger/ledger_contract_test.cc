@@ -430,6 +430,7 @@ Upload upload_named(const std::string& name, std::int64_t expires_at, const char
   upload.app = AppName(app);
   upload.size = 123;
   upload.extension = ".txt";
+  upload.name = "notes.txt";
   upload.created_at = at_second(100);
   upload.expires_at = at_second(expires_at);
   upload.instance_id = InstanceId("i1");
@@ -450,6 +451,7 @@ TEST_P(LedgerContract, AnUploadIsFoundByItsOwnAppUntilItExpires) {
   EXPECT_EQ(read.app, "a");
   EXPECT_EQ(read.size, 123);
   EXPECT_EQ(read.extension, ".txt");
+  EXPECT_EQ(read.name, "notes.txt");
   EXPECT_EQ(read.created_at, at_second(100));
   EXPECT_EQ(read.expires_at, at_second(200));
   EXPECT_EQ(read.instance_id, "i1");

@@ -40,6 +40,7 @@ struct Session {
   PermissionMode permission_mode = PermissionMode::approve_reads;
 
   SessionWorkspace workspace{};  // what its agent works on
+  SessionId forked_from{};       // whose conversation it began with; empty: it began a new one
 
   // Where its app is told of questions; empty: nowhere. Written when the session is made; from then
   // on the ledger alone knows it.

@@ -18,6 +18,7 @@ struct Upload {
   TimePoint created_at;
   TimePoint expires_at;
   InstanceId instance_id;
+  std::string name{};  // by safe_file_name(); empty: none
 };
 
 }  // namespace clawdforge

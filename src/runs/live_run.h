@@ -59,7 +59,8 @@ class LiveRun : public std::enable_shared_from_this<LiveRun> {
   std::optional<Ticket> ticket;   // until its last process has ended
   std::shared_ptr<AskGate> gate;  // null: it passes by itself
   std::vector<Attachment> attachments;
-  RunId run_id;  // from its beginning on, as the three below
+  std::vector<std::string> called{};  // what the app calls them
+  RunId run_id;                       // from its beginning on, as the three below
   std::chrono::steady_clock::time_point begun;
   std::unique_ptr<SpareClaim> spare;  // null: there is none for it, or it was started
   std::unique_ptr<OneShotAgent> shot;

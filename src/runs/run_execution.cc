@@ -98,6 +98,15 @@ std::optional<double> budget_of(const LiveRun& run) {
   return run.ticket->nano_usd_left().transform(usd_of);
 }
 
+// As the prompt lists them: what the app may speak of stands beside the name in the directory.
+std::vector<std::string> listed(std::vector<std::string> attachments,
+                                const std::vector<std::string>& called) {
+  for (std::size_t i = 0; i < attachments.size() && i < called.size(); ++i) {
+    if (!called[i].empty()) attachments[i] += fmt::format(" ({})", called[i]);
+  }
+  return attachments;
+}
+
 Result<std::string> checked_value(const std::string& text, const JsonSchema* schema) {
   return schema == nullptr ? result_value(text) : value_by_schema(text, *schema);
 }
@@ -183,6 +192,7 @@ Async<void> RunExecution::begin(std::shared_ptr<LiveRun> run) {
   if (spec == nullptr) {
     co_return fail(Errc::unavailable, "agent_not_found", "There is no agent of this name.");
   }
+  for (const Attachment& attachment : run->attachments) run->called.push_back(attachment.name);
   RunFiles files{.attachments = std::move(run->attachments),
                  .system_prompt = {},
                  .has_dir = run->spare != nullptr};
@@ -238,7 +248,7 @@ Result<std::unique_ptr<OneShotAgent>> RunExecution::start(LiveRun& run, const Ag
                        .tools = request.tools,
                        .max_turns = request.max_turns,
                        .schema = request.schema ? request.schema->text() : std::string(),
-                       .attachments = std::move(dir.attachments),
+                       .attachments = listed(std::move(dir.attachments), run.called),
                        .listener = request.feed};
   if (!takes_single_turn(spec, request.feed != nullptr)) {
     return deps_.starter.start_one_shot(std::move(order), std::move(asked));

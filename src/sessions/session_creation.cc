@@ -119,8 +119,13 @@ Async<Session> Sessions::create(std::shared_ptr<const App> app, SessionRequest r
     if (!found) co_return std::unexpected(std::move(found.error()));
     source = std::move(*found);
   }
+  const SessionId from(request.from);
   auto session = new_session(*app, std::move(request));
   if (!session) co_return session;
+  if (source && !source->agent_session_id.empty()) {
+    session->agent_session_id = source->agent_session_id;
+    session->forked_from = from;
+  }
   if (auto space = check_space(*app); !space) co_return std::unexpected(std::move(space.error()));
   const auto ticket =
       deps_.quota.admit(*app, {WorkKind::session_start, session->agent, session->model});
@@ -174,8 +179,16 @@ Async<std::shared_ptr<const ForkSource>> Sessions::fork_source(AppName app,
   inherit(request->mcp_servers, other->mcp_servers);
   if (!request->permission_mode) request->permission_mode = other->permission_mode;
   request->workspace = other->workspace.name;
+  // Claude keeps a conversation in a file, which can be copied; other agents begin a new one.
+  const AgentSpec* const spec = deps_.catalog.find(request->agent);
+  const bool takes_conversation = spec != nullptr && spec->protocol == AgentProtocol::claude &&
+                                  request->agent == other->agent && other->turn_count > 0;
+  SessionDir dir = deps_.dirs.of(other->id.str());
   co_return std::make_shared<const ForkSource>(
-      ForkSource{.work = deps_.dirs.of(other->id.str()).work, .workspace = other->workspace});
+      ForkSource{.work = std::move(dir.work),
+                 .workspace = other->workspace,
+                 .home = std::move(dir.home),
+                 .agent_session_id = takes_conversation ? other->agent_session_id : std::string()});
 }
 
 Async<void> Sessions::start_first(std::shared_ptr<LiveSession> live,

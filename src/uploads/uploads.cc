@@ -133,7 +133,8 @@ Async<KeptUpload> Uploads::keep(std::unique_ptr<IncomingUpload> incoming, NewUpl
                                    .extension = safe_extension(upload.filename),
                                    .created_at = now,
                                    .expires_at = now + std::chrono::seconds(kept.ttl_secs),
-                                   .instance_id = instance_id_},
+                                   .instance_id = instance_id_,
+                                   .name = safe_file_name(upload.filename)},
                                   std::move(answer));
   if (upload.key) (added ? upload.key->is_settled : upload.key->is_undone) = true;
   if (!added) co_return std::unexpected(added.error());
@@ -164,7 +165,9 @@ Async<std::vector<Attachment>> Uploads::find(AppName app, std::vector<std::strin
   if (!uploads) co_return std::unexpected(uploads.error());
   for (const Upload& upload : *uploads) {
     // Other programs may write rows, so what a row says is as foreign as a file's name.
-    attachments.push_back({files_.path_of(upload.token_digest), safe_extension(upload.extension)});
+    attachments.push_back({.path = files_.path_of(upload.token_digest),
+                           .extension = safe_extension(upload.extension),
+                           .name = safe_file_name(upload.name)});
   }
   co_return attachments;
 }

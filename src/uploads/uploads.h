@@ -53,7 +53,7 @@ struct KeptUpload;
 
 struct NewUpload {
   AppName app;
-  std::string filename;                  // foreign: only a safe extension survives
+  std::string filename;                  // foreign: what is safe of it survives
   std::optional<std::int64_t> ttl_secs;  // clamped to what is allowed
   std::shared_ptr<KeyHold> key{};        // null: it came without one
   // With a key: what its caller is told, to be kept.

@@ -32,6 +32,8 @@ struct WorkspaceUser {
 struct ForkSource {
   std::string work;
   SessionWorkspace workspace;
+  std::string home{};              // of its agent
+  std::string agent_session_id{};  // of the conversation that goes along; empty: none does
 };
 
 // How the owner's setup went in a new copy or worktree.

@@ -204,7 +204,7 @@ def test_files_are_attached_and_paths_complete(gateway, chat, tmp_path):
     terminal.key("Enter")
     terminal.wait_for("attached notes.txt")
     terminal.ask("/files")
-    terminal.wait_for("attachment-1-1.txt")
+    terminal.wait_for("6  notes.txt")
 
 
 def test_the_commands_of_a_chat(gateway, chat):

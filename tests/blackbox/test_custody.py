@@ -123,8 +123,9 @@ def test_the_owners_home_is_in_no_jail(user, service):
         assert found[3] == [] and found[4] == ""
         assert found[5] == "ENOENT" and ".ssh" not in found[6]
         assert found[7] == "EROFS"
-        warned = [line for line in gateway.log_lines() if "login of the gateway's user" in line["message"]]
-        assert warned and HINT in warned[0]["message"]
+        warned = wait_until(lambda: [line for line in gateway.log_lines()
+                                     if "login of the gateway's user" in line["message"]], "it is told")
+        assert HINT in warned[0]["message"]
         # A login of the agents' own is used as soon as it is there.
         service.log_in(login_dir(gateway), owner=user)
         wait_until(lambda: attempt(gateway, ["list", str(own)]) == "ENOENT", "the other one is not shown any more")
@@ -220,7 +221,8 @@ def test_a_lost_login_starts_nothing_and_comes_back(new_keeper, service, tmp_pat
         assert HINT in answer.json()["error"]
         assert answer.headers["Retry-After"] == "60"
     assert not log.exists(), "no agent was started"
-    assert any(HINT in line["message"] and line["level"] == "error" for line in gateway.log_lines())
+    wait_until(lambda: any(HINT in line["message"] and line["level"] == "error"
+                           for line in gateway.log_lines()), "the log has it")
     service.log_in(login_dir(gateway))
     await_state(gateway, "ok")
     assert_success(app.run({"log": str(log)}))

@@ -84,7 +84,7 @@ class Shell:
             return SESSION.sub(job["job_id"], line)
         line = SESSION.sub(lambda found: self.session(found[0], line), line)
         if UPLOAD.search(line):
-            upload = self.client.post("/files", files={"file": ("a.txt", b"text")}).json()
+            upload = self.client.post("/files", files={"file": ("notes.txt", b"text")}).json()
             line = UPLOAD.sub(upload["file_token"], line)
         return line
 
@@ -149,7 +149,7 @@ def test_a_line_of_cf_has_its_equal(shell, number):
     old, line = cf_lines()[number]
     client = shell.client
     session = client.post("/sessions", json={"agent": "demo"}).json()["session_id"]
-    token = client.post("/files", files={"file": ("a.txt", b"text")}).json()["file_token"]
+    token = client.post("/files", files={"file": ("notes.txt", b"text")}).json()["file_token"]
     name = f"app-{number}"
     if "revoke" in line:
         shell.gateway.mint(name)

@@ -72,7 +72,7 @@ def test_an_agents_own_directory_is_where_it_was(new_gateway, tmp_path):
     session.ask({"write": {"path": "made/here.txt", "content": "by the agent"}}, files=[token])
     assert (session.work() / "made" / "here.txt").read_text() == "by the agent"
     listed = {file["path"] for file in app.get(session.path + "/files").json()["files"]}
-    assert listed == {"made/here.txt", "attachment-2-1.txt"}
+    assert listed == {"made/here.txt", "notes.txt"}
 
 
 def test_a_home_below_the_data_directory_stays_visible(new_gateway, tmp_path):

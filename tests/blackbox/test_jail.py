@@ -302,7 +302,8 @@ def test_landlock_takes_the_place_of_a_root_that_is_refused(new_gateway, tmp_pat
     (outside / "key").write_text("a private key")
     env = {**fake_env(claude_bin=INTRUDER), "CLAWDFORGE_JAIL_WRITE": ""}
     gateway = new_gateway(program=without_namespaces(tmp_path), env=env)
-    told = [line for line in gateway.log_lines() if line["message"].startswith(BY_LANDLOCK)]
+    told = wait_until(lambda: [line for line in gateway.log_lines()
+                               if line["message"].startswith(BY_LANDLOCK)], "it is told")
     assert "user namespaces" in told[0]["reason"]
     # Below /tmp, which this weaker jail leaves open.
     where = outside if not str(outside).startswith("/tmp") else pathlib.Path("/root")
@@ -348,7 +349,8 @@ def test_a_jail_that_is_demanded_and_refused_ends_the_start(tmp_path):
 
 def test_the_owners_settings_and_a_jail_exclude_each_other(new_gateway, tmp_path):
     gateway = new_gateway(env=fake_env(claude_owner_settings="on"))
-    line, = [line for line in gateway.log_lines() if line["message"] == NOT_JAILED]
+    line, = wait_until(lambda: [line for line in gateway.log_lines() if line["message"] == NOT_JAILED],
+                       "it is told")
     assert "claude_owner_settings" in line["reason"]
     home = tmp_path / "other"
     home.mkdir()

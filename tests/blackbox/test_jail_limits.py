@@ -49,7 +49,8 @@ def groups_of(gateway):
 def test_a_fork_bomb_is_stopped_and_the_others_go_on(user):
     """Row 17."""
     with limited(user, pids_max=40) as gateway:
-        line, = [line for line in gateway.log_lines() if line["message"] == "limits on agents are held"]
+        line, = wait_until(lambda: [line for line in gateway.log_lines()
+                                    if line["message"] == "limits on agents are held"], "it is told")
         assert line["means"] == means_of(gateway)
         bomber, neighbour = App(gateway, "bomber"), App(gateway, "neighbour")
         answer = ask(bomber, ("fork", 400))
@@ -90,8 +91,8 @@ def test_counting_holds_where_there_are_no_groups(tmp_path):
     with limited(UNPRIVILEGED, memory_max="192MiB", cpu_max_percent=50) as gateway:
         if means_of(gateway) != "counting":
             loud_skip("this machine gives ordinary users control groups")
-        assert "cpu_max_percent is not held: it needs control groups" in [
-            line["message"] for line in gateway.log_lines()]
+        wait_until(lambda: "cpu_max_percent is not held: it needs control groups" in [
+            line["message"] for line in gateway.log_lines()], "it is told")
         assert_error_of_run(ask(App(gateway), ("hold", 800, 4)), "agent_memory")
 
 

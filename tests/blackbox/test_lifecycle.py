@@ -52,7 +52,7 @@ def test_the_data_directory_and_the_admin_token_are_for_the_owner_alone(gateway)
         assert mode_of(path) & 0o077 == 0 or mode_of(gateway.data_dir) == 0o700, path
     assert gateway.admin.get("/admin/tokens").status_code == 200
     assert gateway.admin_token not in gateway.stderr()
-    assert str(token_file) in gateway.stderr(), "where it is, is printed"
+    wait_until(lambda: str(token_file) in gateway.stderr(), "where it is, is printed")
 
 
 def test_the_data_directory_is_made_with_its_parents(tmp_path):
@@ -128,6 +128,7 @@ def test_the_soft_descriptor_limit_is_raised(new_gateway):
 
 def test_an_unknown_variable_warns_and_a_known_one_does_not(new_gateway):
     gateway = new_gateway(env={"CLAWDFORGE_COLOUR": "red-value", "CLAWDFORGE_MAX_RUNS": "3"})
+    wait_until(lambda: "CLAWDFORGE_COLOUR" in gateway.stderr(), "it is told")
     warnings = [line for line in gateway.log_lines() if line["level"] == "warn"]
     assert "CLAWDFORGE_COLOUR" in str(warnings)
     assert "CLAWDFORGE_MAX_RUNS" not in str(warnings)

@@ -358,8 +358,10 @@ def test_files_are_attached_by_number_and_listed_in_the_prompt(app):
     assert report["contents"] == {"attachment-1.txt": "first", "attachment-2": "second",
                                   "attachment-3.json": "third", "attachment-4.txt": "first"}
     assert report["prompt"].startswith(json.dumps(prompt))
-    manifest = report["prompt"].removeprefix(json.dumps(prompt)).split()
-    assert [word for word in manifest if word.startswith("attachment-")] == report["files"]
+    manifest = report["prompt"].removeprefix(json.dumps(prompt)).splitlines()
+    assert [line for line in manifest if line.startswith("- ")] == [
+        "- attachment-1.txt (notes.TXT)", "- attachment-2", "- attachment-3.json (data.json)",
+        "- attachment-4.txt (notes.TXT)"]
     assert "/" not in "".join(manifest), "only relative names"
     assert report["argv"] == [str(FAKE), *PLAIN_ARGUMENTS]
 

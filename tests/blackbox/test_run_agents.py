@@ -86,7 +86,7 @@ def test_files_are_there_and_named(runner):
     token = runner.upload("notes.txt", b"hello")
     answer = runner.run("read it", files=[token])
     assert_success(answer, "echo: read it\n\nAttached files in the current directory:\n"
-                           "- attachment-1.txt")
+                           "- attachment-1.txt (notes.txt)")
     script = json.dumps([{"report": "process"}])
     assert runner.run(script, files=[]).status_code == 200
 

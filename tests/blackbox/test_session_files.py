@@ -233,15 +233,17 @@ def test_a_file_that_shrinks_while_it_is_read_is_cut(session, work):
 
 def test_an_agent_cannot_make_its_next_attachment_dear(forge, app, tmp_path):
     """What it has put in the way is neither removed nor followed, however large it is: removing it
-    would hold up the disk of all apps. The attachment gets a name that cannot be known before."""
+    would hold up the disk of all apps. In the end the attachment gets a name that cannot be known before."""
     session = app.session()
     session.ask("hello")
-    wall = session.work() / "attachment-2-1.txt"
+    wall = session.work() / "notes.txt"
     for number in range(50):
         (wall / str(number)).mkdir(parents=True)
         for file in range(50):
             (wall / str(number) / str(file)).touch()
     before = sorted(wall.rglob("*"))
+    for number in range(2, 6):
+        (session.work() / f"notes-{number}.txt").mkdir()
     token = app.upload("notes.txt", b"some notes")
     paths = [json.loads(session.told({"report": "prompt"}, files=[token]))[0].split("\n")[0]
              for _ in range(2)]
@@ -249,6 +251,5 @@ def test_an_agent_cannot_make_its_next_attachment_dear(forge, app, tmp_path):
     found = [path for path in session.work().iterdir() if path.is_file()]
     assert [path.read_bytes() for path in found] == [b"some notes"] * 2
     names = sorted(path.name for path in found)
-    assert re.fullmatch(r"attachment-2-1-[0-9a-f]{16}\.txt", names[0]), names
-    assert names[1] == "attachment-3-1.txt"
+    assert all(re.fullmatch(r"notes-[0-9a-f]{16}\.txt", name) for name in names), names
     assert all(any(str(path) in line for path in found) for line in paths)

@@ -270,7 +270,7 @@ def test_the_audit_names_the_browser(gateway):
     assert line["meta"] == {"by": "browser", "name": "laptop", "address": "127.0.0.1"}
     sign, = audit_of(gateway, "sign_in")
     assert sign["meta"] == {"by": "token", "browser": "laptop", "address": "127.0.0.1"}
-    assert "(admin) by laptop" in gateway.stderr(), "the log names the browser"
+    wait_until(lambda: "(admin) by laptop" in gateway.stderr(), "the log names the browser")
 
 
 # The command

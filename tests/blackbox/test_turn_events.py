@@ -65,11 +65,11 @@ def test_a_plain_answer_has_no_turn_event(app):
 
 def test_files_are_named_as_the_agent_finds_them(app):
     session = app.session()
-    tokens = [app.upload(name, b"x") for name in ("a.txt", "b")]
+    tokens = [app.upload(name, b"x") for name in ("a.txt", "a.txt", "..", ".hidden")]
     with stream_turn(session, {"report": "process"}, files=tokens) as stream:
         done = stream.rest()[-1].json()
     names = stream.opening.json()["files"]
-    assert names == ["attachment-1-1.txt", "attachment-1-2"]
+    assert names == ["a.txt", "a-2.txt", "attachment-1-3", "_hidden"]
     assert set(names) <= set(json.loads(done["text"])["files"])
     assert stream.opening.json()["prompt"] == '[{"report": "process"}]', "without the paths"
 

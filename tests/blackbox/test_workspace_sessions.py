@@ -1,6 +1,7 @@
 """Sessions and runs at work on directories of the owner's, in their four modes."""
 import concurrent.futures
 import io
+import json
 import os
 import sqlite3
 import tarfile
@@ -8,10 +9,10 @@ import threading
 
 import pytest
 
-from agents import NUMBERS
+from agents import NUMBERS, fake_env
 from answers import assert_error, status_of
 from gateway import Gateway, wait_until
-from sessions import Session, Talker, assert_created, session_options
+from sessions import Session, Talker, agent_table, assert_created, session_options
 from workspaces import assert_clean, branches, git, repository, workspace, worktrees
 
 
@@ -435,6 +436,28 @@ def test_a_fork_begins_with_the_others_state(app, place):
     other = Talker(app.gateway, f"app-{next(NUMBERS)}")
     assert_error(other.client().post("/sessions", json={"from": plain.id}), 404,
                  "session_not_found")
+
+
+def test_a_fork_has_the_conversation_where_the_agent_keeps_it_in_a_file(new_gateway, tmp_path):
+    path = tmp_path / "config.toml"
+    path.write_text(agent_table("stream", [], "claude") + agent_table("fake", []))
+    gateway = new_gateway(env=fake_env(), flags=["--config", str(path)])
+    app = Talker(gateway)
+    first = app.session("stream")
+    first.ask("my fruit is a plum")
+    fork = app.session("stream", **{"from": first.id})
+    fork.ask("mine is a pear")
+    gateway.stop()
+    gateway.start()
+    later = app.session("stream", **{"from": fork.id})
+    assert json.loads(later.told({"recall": True}))[:2] == ["my fruit is a plum", "mine is a pear"]
+    assert "mine is a pear" not in json.loads(first.told({"recall": True})), "each goes its own way"
+    assert json.loads(app.session("stream").told({"recall": True})) == [json.dumps([{"recall": True}])]
+    # Another agent begins a new one; so does a fork of a session that was never asked.
+    other = app.session("fake", **{"from": first.id})
+    assert "plum" not in other.told({"recall": True})
+    unasked = app.session("stream", **{"from": app.session("stream").id})
+    assert unasked.told("hello") == "echo: hello"
 
 
 def test_a_hundred_worktrees_come_and_go(place, new_gateway):

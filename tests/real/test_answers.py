@@ -54,7 +54,7 @@ def test_an_attached_file_is_read_by_the_agents_own_tool(house):
     assert answer.status_code == 200, answer.text
     assert answer.json()["result"] == "it says swordfish"
     first, second = house.api.requests()
-    manifest = "Attached files in the current directory:\n- attachment-1.txt"
+    manifest = "Attached files in the current directory:\n- attachment-1.txt (notes.txt)"
     assert any(manifest in text for text in user_texts(first))
     results = tool_results(second)
     assert len(results) == 1

@@ -568,3 +568,13 @@ def test_a_system_prompt_in_the_place_of_the_agents_own(parlour):
     parlour.talk(system="Speak like a pirate.", system_mode="replace").say("b")
     added, alone = map(system_text, parlour.api.requests())
     assert "Speak like a pirate." in alone and len(alone) < len(added) / 2
+
+
+def test_a_fork_has_the_conversation(parlour):
+    talk = parlour.talk()
+    talk.say("my fruit is a plum")
+    fork = parlour.talk(**{"from": talk.id})
+    known = fork.say(scripted("what do you know?", RECALL))["text"]
+    assert ("my fruit is a plum" in known) == (parlour.protocol == "claude")
+    talk.say("it was a pear")
+    assert "pear" not in fork.say(scripted("and now?", RECALL))["text"]

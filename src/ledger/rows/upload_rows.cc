@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::string_view kAddUpload =
     "INSERT INTO uploads (file_token_sha256, app_name, size, extension, created_at, expires_at, "
-    "instance_id) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (file_token_sha256) DO NOTHING";
+    "instance_id, name) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (file_token_sha256) DO "
+    "NOTHING";
 constexpr std::string_view kFindUpload =
-    "SELECT size, extension, created_at, expires_at, instance_id FROM uploads "
+    "SELECT size, extension, created_at, expires_at, instance_id, name FROM uploads "
     "WHERE file_token_sha256 = $1 AND app_name = $2 AND expires_at > $3";
 constexpr std::string_view kRemoveUpload = "DELETE FROM uploads WHERE file_token_sha256 = $1";
 // A row whose key is not a digest was not made by us. It must not fill the sweeper's pages either,
@@ -34,6 +35,7 @@ Upload upload_from(const SqlRow& row, const Digest& digest, const AppName& app) 
   upload.created_at = time_in(row.at(2)).value_or(TimePoint());
   upload.expires_at = time_in(row.at(3)).value_or(TimePoint());
   upload.instance_id = id_in<InstanceId>(row.at(4));
+  upload.name = text_in(row.at(5)).value_or("");
   return upload;
 }
 
@@ -106,9 +108,10 @@ Async<void> UploadRows::add(Upload upload, std::optional<KeyWrite> key) {
           if (auto written = write_key(driver, *key); !written) return written;
         }
         return without_rows(driver.execute(
-            kAddUpload, {to_hex(upload.token_digest), upload.app.str(), upload.size,
-                         upload.extension, unix_seconds(upload.created_at),
-                         unix_seconds(upload.expires_at), upload.instance_id.str()}));
+            kAddUpload,
+            {to_hex(upload.token_digest), upload.app.str(), upload.size, upload.extension,
+             unix_seconds(upload.created_at), unix_seconds(upload.expires_at),
+             upload.instance_id.str(), text_or_null(upload.name)}));
       });
 }
 

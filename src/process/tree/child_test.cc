@@ -47,9 +47,14 @@ TEST_P(ChildTest, TellsThatTheProgramIsNotExecutable) {
 }
 
 TEST_P(ChildTest, TellsThatTheWorkingDirectoryIsUnusable) {
+  std::vector<std::string> steps;
+  spawner->on_failed_step([&](std::string_view step) { steps.emplace_back(step); });
+  EXPECT_EQ(run(plan_of({"/no/such/program"})).status, ExitStatus(NotStarted{ENOENT}));
+  EXPECT_TRUE(steps.empty()) << "the last step is not one of the launcher's own";
   ChildPlan plan = plan_of({"true"});
   plan.working_dir = "/no/such/place";
   EXPECT_EQ(run(plan).status, ExitStatus(NotStarted{ENOENT}));
+  EXPECT_EQ(steps.size(), 1U);
   plan.working_dir = "/etc/passwd";
   EXPECT_EQ(run(plan).status, ExitStatus(NotStarted{ENOTDIR}));
 }

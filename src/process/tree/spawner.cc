@@ -171,6 +171,9 @@ class Spawner::Works {
   void on_over_limit(std::function<void(const std::string&, OverLimit)> told) {
     on_over_limit_ = std::move(told);
   }
+  void on_failed_step(std::function<void(std::string_view)> told) {
+    on_failed_step_ = std::move(told);
+  }
   Result<std::unique_ptr<Child>> spawn(const ChildPlan& plan);
   Task<void> stop();
 
@@ -203,6 +206,7 @@ class Spawner::Works {
   std::string jail_obstacle_;
   Cgroups cgroups_;
   std::function<void(const std::string&, OverLimit)> on_over_limit_;
+  std::function<void(std::string_view)> on_failed_step_;
   std::set<std::shared_ptr<Parts>> trees_;
   std::unique_ptr<Orphans> orphans_;  // none: they are not adopted
   bool is_stopping_ = false;
@@ -442,9 +446,12 @@ void Spawner::Works::note_report(Parts& parts, std::string_view line) {
   }
   const auto report = parse_report(line);
   if (report && !report->step.empty()) {
-    log_.debug("a program was not started",
+    // The last step fails where the program is not there, which its user is told.
+    const bool is_walls = report->step != "exec";
+    log_.write(is_walls ? LogLevel::warn : LogLevel::debug, "a program was not started",
                {{"step", report->step},
                 {"error", std::strerror(std::get<NotStarted>(report->status).error)}});
+    if (is_walls && on_failed_step_) on_failed_step_(report->step);
   }
   if (const auto* over = report ? std::get_if<OverLimit>(&report->status) : nullptr) {
     log_.warn("a tree was ended: it used more than it may",
@@ -494,6 +501,10 @@ JailMeans Spawner::jail_means() const { return works_->jail_means(); }
 const std::string& Spawner::jail_obstacle() const { return works_->jail_obstacle(); }
 void Spawner::on_over_limit(std::function<void(const std::string&, OverLimit)> told) {
   works_->on_over_limit(std::move(told));
+}
+
+void Spawner::on_failed_step(std::function<void(std::string_view)> told) {
+  works_->on_failed_step(std::move(told));
 }
 LimitMeans Spawner::limit_means() const { return works_->limit_means(); }
 bool Spawner::limits_processor() const { return works_->limits_processor(); }

@@ -64,6 +64,9 @@ class Spawner {
 
   // Is called for each tree that is ended because it is over a limit, with its plan's owner.
   void on_over_limit(std::function<void(const std::string& owner, OverLimit over)> told);
+  // Is called for each program that was not started although it may be there: with the step of the
+  // launcher that failed.
+  void on_failed_step(std::function<void(std::string_view step)> told);
 
   bool uses_namespaces() const;
   // By what the trees whose plans want it are jailed.

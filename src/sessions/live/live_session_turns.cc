@@ -119,12 +119,13 @@ bool LiveSession::has_schema_agent() const {
 
 Task<std::optional<Failure>> LiveSession::start_agent(std::optional<SessionCreated> created) {
   const std::shared_ptr<LiveTurn> turn = turns_.running();
-  const bool is_unasked = !turn || turn->index == 1;
+  const bool is_unasked = (!turn || turn->index == 1) && session_.forked_from.empty();
   auto refused = co_await seat_.start(terms_of(turn.get()), is_unasked, created);
   if (refused && refused->cause == Cause::conversation_gone) {
     // An agent that is told at its start what to load cannot begin another conversation: another
     // process does.
     session_.agent_session_id.clear();
+    session_.forked_from = {};
     refused = co_await seat_.start(terms_of(turn.get()), is_unasked, std::move(created));
   }
   if (!seat_.opened().agent_session_id.empty()) {

@@ -3,6 +3,7 @@
 
 #include "json/json_members.h"
 #include "sessions/live/live_session.h"
+#include "storage/homes/earlier_home.h"
 
 namespace clawdforge {
 namespace {
@@ -43,9 +44,19 @@ Task<std::optional<Failure>> LiveSession::make_its_workspace(
                                                .own_dir = dir->own,
                                                .work = dir->work,
                                                .temp = dir->temp},
-                                              std::move(source));
+                                              source);
   if (!made) co_return made.error();
   session_.workspace = std::move(made->workspace);
+  if (source && !source->agent_session_id.empty() && deps_.earlier_home != nullptr) {
+    const auto copied = co_await deps_.earlier_home->fork(
+        {.from_home = source->home,
+         .from_dir = Workspaces::work_dir(source->workspace, source->work),
+         .home = dir->home,
+         .working_dir = Workspaces::work_dir(session_.workspace, dir->work),
+         .agent_session_id = source->agent_session_id},
+        lane);
+    if (!copied) co_return copied.error();
+  }
   const auto noted = co_await deps_.rows.note_workspace(session_.id, session_.workspace, lane);
   if (!noted) co_return noted.error();
   const auto setup = std::move(made->setup);

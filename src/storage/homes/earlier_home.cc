@@ -206,4 +206,19 @@ Task<void> EarlierHome::bring(Conversation conversation, Lane lane) {
       {{"agent_session", std::string_view(id)}, {"why", std::string_view(brought.error().detail)}});
 }
 
+Async<void> EarlierHome::fork(Fork wanted, Lane lane) {
+  return disk_.call(std::move(lane), [wanted = std::move(wanted)]() -> Result<void> {
+    if (!is_plain_id(wanted.agent_session_id)) return {};
+    const std::string from = claude_folder_of(wanted.from_dir);
+    const std::string into = claude_folder_of(wanted.working_dir);
+    auto folders =
+        open_folders(wanted.from_home, wanted.home, {".claude", "projects", from.c_str()},
+                     {".claude", "projects", into.c_str()});
+    if (!folders) return std::unexpected(std::move(folders.error()));
+    return copy_files(std::move(*folders), [&](std::string_view name) {
+      return name == wanted.agent_session_id + ".jsonl";
+    });
+  });
+}
+
 }  // namespace clawdforge

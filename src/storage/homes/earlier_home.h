@@ -1,6 +1,7 @@
 // EarlierHome is the home of the gateway's user, in which agents kept their conversations before
 // each session had a home of its own. When such a session wakes, its conversation is brought into
-// its own home. Owned by the daemon; the disk and the log outlive it. Io thread only.
+// its own home. A session that is forked from another gets the other's conversation in the same
+// way. Owned by the daemon; the disk and the log outlive it. Io thread only.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,17 @@ class EarlierHome {
   // What is in the session's home already stays, and what was never kept is not missed. That it
   // cannot be brought is logged: the conversation begins again then.
   Task<void> bring(Conversation conversation, Lane lane);
+
+  // A conversation of Claude's in the home of one session, and where another session looks for it.
+  struct Fork {
+    std::string from_home;
+    std::string from_dir;  // in which its agent worked
+    std::string home;
+    std::string working_dir;
+    std::string agent_session_id;
+  };
+  // A conversation that is not there is not missed: the agent that is to load it says so.
+  Async<void> fork(Fork wanted, Lane lane);
 
  private:
   const std::string home_;

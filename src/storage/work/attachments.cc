@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "base/ids.h"
+#include "base/json_text.h"
+#include "base/text.h"
 #include "storage/disk/file_error.h"
 
 namespace clawdforge {
@@ -27,6 +29,35 @@ bool is_safe_extension(const std::string& extension) {
          std::all_of(extension.begin() + 1, extension.end(), [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
          });
+}
+
+// Characters that change how a line is shown, or cannot be seen: C1 controls, the general
+// punctuation with its spaces and directions, and the byte order mark. Gives how many bytes at
+// `text` to replace.
+std::size_t unseen_bytes(std::string_view text) {
+  if (text.starts_with("\xe2\x80") || text.starts_with("\xe2\x81") ||
+      text.starts_with("\xef\xbb\xbf")) {
+    return std::min<std::size_t>(3, text.size());
+  }
+  const bool is_control =
+      text.starts_with('\xc2') && text.size() > 1 && static_cast<unsigned char>(text[1]) < 0xa0;
+  return is_control ? 2 : 0;
+}
+
+bool is_harmless(char c) {
+  constexpr std::string_view kSpecial = "\"'`$&|;<>*?:\\/!%{}";
+  return !kSpecial.contains(c);
+}
+
+// The dot of the extension; the end where there is none.
+std::size_t end_of_stem(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == name.npos || dot == 0 ? name.size() : dot;
+}
+
+std::string with_mark(std::string_view name, std::string_view mark) {
+  const std::size_t end = end_of_stem(name);
+  return fmt::format("{}-{}{}", name.substr(0, end), mark, name.substr(end));
 }
 
 // The extension, or nothing where it could lead elsewhere: the ledger's row may have been
@@ -86,13 +117,50 @@ Result<std::size_t> copy_some(int source, int target, std::size_t bytes_max) {
 
 }  // namespace
 
-std::string attachment_name(std::string_view prefix, std::size_t number,
-                            const Attachment& attachment) {
-  return fmt::format("{}-{}{}", prefix, number, safe_extension(attachment));
+std::string safe_file_name(std::string_view foreign) {
+  std::string printable;  // and valid UTF-8
+  append_printable(printable, foreign.substr(foreign.find_last_of("/\\") + 1));
+  std::string name;
+  for (std::string_view rest = printable; !rest.empty();) {
+    const std::size_t unseen = unseen_bytes(rest);
+    name += unseen > 0 || !is_harmless(rest.front()) ? '_' : rest.front();
+    rest.remove_prefix(std::max<std::size_t>(unseen, 1));
+  }
+  const auto trim = [](std::string& text) { text.resize(text.find_last_not_of(" .") + 1); };
+  trim(name);
+  if (name.size() > kFileNameBytesMax) {
+    std::string extension = name.substr(end_of_stem(name));
+    if (extension.size() > kFileNameBytesMax / 2) extension.clear();
+    name = cut_to(name, kFileNameBytesMax - extension.size());
+    name += extension;
+    trim(name);
+  }
+  if (!name.empty() && std::string_view(" .-~").contains(name.front())) name.front() = '_';
+  return name;
 }
 
-AttachmentCopies::AttachmentCopies(std::vector<Attachment> attachments, std::string prefix)
-    : attachments_(std::move(attachments)), prefix_(std::move(prefix)) {}
+std::vector<std::string> attachment_names(const std::vector<Attachment>& attachments,
+                                          std::string_view prefix, AttachmentNames naming) {
+  std::vector<std::string> names;
+  for (const Attachment& attachment : attachments) {
+    // Checked once more: the ledger's row may have been written by another program.
+    const bool is_own = naming == AttachmentNames::own && !attachment.name.empty() &&
+                        safe_file_name(attachment.name) == attachment.name;
+    const std::string wanted =
+        is_own ? attachment.name
+               : fmt::format("{}-{}{}", prefix, names.size() + 1, safe_extension(attachment));
+    std::string name = wanted;
+    for (int i = 2; std::ranges::find(names, name) != names.end(); ++i)
+      name = with_mark(wanted, fmt::to_string(i));
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+AttachmentCopies::AttachmentCopies(std::vector<Attachment> attachments, std::string prefix,
+                                   AttachmentNames naming)
+    : attachments_(std::move(attachments)),
+      wanted_names_(attachment_names(attachments_, prefix, naming)) {}
 
 Result<bool> AttachmentCopies::step() {
   for (std::size_t room = kAttachmentStepBytesMax; room > 0;) {
@@ -114,13 +182,13 @@ Result<bool> AttachmentCopies::step() {
 
 Result<void> AttachmentCopies::begin_next() {
   constexpr int kNamesTried = 8;
+  constexpr int kNumbersTried = 4;
   const Attachment& attachment = attachments_[names_.size()];
   source_ = Descriptor(::open(attachment.path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!source_.is_open() && errno == ENOENT) return gone();
   if (!source_.is_open()) return file_failure(errno, "opening an upload");
-  const std::string stem = fmt::format("{}-{}", prefix_, names_.size() + 1);
-  const std::string extension = safe_extension(attachment);
-  std::string name = attachment_name(prefix_, names_.size() + 1, attachment);
+  const std::string& wanted = wanted_names_[names_.size()];
+  std::string name = wanted;
   for (int i = 0; i < kNamesTried && !target_.is_open(); ++i) {
     target_ = Descriptor(::openat(directory_.number(), name.c_str(),
                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kReadOnly));
@@ -128,7 +196,8 @@ Result<void> AttachmentCopies::begin_next() {
     if (errno != EEXIST) return file_failure(errno, "making an attachment");
     std::uint64_t random = 0;
     fill_random(&random, sizeof(random));
-    name = fmt::format("{}-{:016x}{}", stem, random, extension);
+    name = with_mark(wanted,
+                     i < kNumbersTried ? fmt::to_string(i + 2) : fmt::format("{:016x}", random));
   }
   if (!target_.is_open()) return file_failure(EEXIST, "naming an attachment");
   names_.push_back(std::move(name));

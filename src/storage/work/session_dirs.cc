@@ -116,11 +116,8 @@ Async<SessionDir> SessionDirs::make(std::string session_id, Lane lane,
 
 std::vector<std::string> SessionDirs::attachment_names(std::int64_t turn_index,
                                                        const std::vector<Attachment>& attachments) {
-  std::vector<std::string> names;
-  for (const Attachment& attachment : attachments) {
-    names.push_back(attachment_name(attachment_prefix(turn_index), names.size() + 1, attachment));
-  }
-  return names;
+  return clawdforge::attachment_names(attachments, attachment_prefix(turn_index),
+                                      AttachmentNames::own);
 }
 
 Async<std::vector<std::string>> SessionDirs::attach(std::string session_id, std::int64_t turn_index,
@@ -129,8 +126,8 @@ Async<std::vector<std::string>> SessionDirs::attach(std::string session_id, std:
   if (!is_dir_name(session_id)) co_return unsafe_session_id();
   if (attachments.empty()) co_return std::vector<std::string>();
   const std::string work = of(session_id).work;
-  const auto copies =
-      std::make_shared<AttachmentCopies>(std::move(attachments), attachment_prefix(turn_index));
+  const auto copies = std::make_shared<AttachmentCopies>(
+      std::move(attachments), attachment_prefix(turn_index), AttachmentNames::own);
   auto attached =
       co_await disk_.call(lane, [dirs = dirs_, id = std::move(session_id), copies, log = &log_] {
         return attach_first(dirs, id, *copies, *log);

@@ -49,9 +49,9 @@ class SessionDirs {
   // What attach() calls them, unless the agent has put something under such a name.
   static std::vector<std::string> attachment_names(std::int64_t turn_index,
                                                    const std::vector<Attachment>& attachments);
-  // Copies files into `work` as attachment-TURN-N.ext, and gives their
-  // absolute paths. What the agent has put there under such a name stays, and the attachment gets
-  // attachment-TURN-N-RANDOM.ext. Errors as RunDirs::make(); then nothing of this turn is left.
+  // Copies files into `work` under the names that their app gave them, else as
+  // attachment-TURN-N.ext, and gives their absolute paths. What lies there under such a name stays.
+  // Errors as RunDirs::make(); then nothing of this turn is left.
   Async<std::vector<std::string>> attach(std::string session_id, std::int64_t turn_index,
                                          std::vector<Attachment> attachments, Lane lane = {});
 

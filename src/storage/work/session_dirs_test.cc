@@ -113,6 +113,51 @@ TEST_F(SessionDirsTest, AttachmentsAreCopiesUnderNamesOfTheirTurn) {
   EXPECT_EQ(names_in(made->work).size(), 3u);
 }
 
+TEST_F(SessionDirsTest, AttachmentsKeepTheNamesThatTheirAppGaveThem) {
+  const auto made = await(dirs_.make("s"));
+  ASSERT_TRUE(made);
+  const std::string file = upload("u1", "one");
+  write_file(made->work + "/notes.txt", "the agent's own");
+  const std::vector<Attachment> attachments = {{file, ".txt", "notes.txt"},
+                                               {file, ".txt", "notes.txt"},
+                                               {file, ".txt", "../evil.txt"},
+                                               {file, "", "Größe"}};
+  EXPECT_EQ(SessionDirs::attachment_names(2, attachments),
+            (std::vector<std::string>{"notes.txt", "notes-2.txt", "attachment-2-3.txt", "Größe"}));
+  const auto attached = await(dirs_.attach("s", 2, attachments));
+  ASSERT_TRUE(attached) << attached.error().detail;
+  EXPECT_EQ(*attached,
+            (std::vector<std::string>{made->work + "/notes-2.txt", made->work + "/notes-2-2.txt",
+                                      made->work + "/attachment-2-3.txt", made->work + "/Größe"}));
+  EXPECT_EQ(read_file(made->work + "/notes.txt"), "the agent's own");
+}
+
+TEST(SafeFileName, LeadsNowhereElseAndChangesNoLine) {
+  const std::pair<std::string, std::string> kCases[] = {
+      {"notes.txt", "notes.txt"},
+      {"Q3 report (final).pdf", "Q3 report (final).pdf"},
+      {"/etc/passwd", "passwd"},
+      {"C:\\Users\\me\\a.doc", "a.doc"},
+      {"..", ""},
+      {"a/", ""},
+      {"", ""},
+      {".mcp.json", "_mcp.json"},
+      {"-rf", "_rf"},
+      {"a\nb\x7f.txt", "a_b_.txt"},
+      {"$(reboot);`x`", "_(reboot)__x_"},
+      {"\xe2\x80\xaegpj.exe", "_gpj.exe"},
+      {"a\xc2\x85z", "a_z"},
+      {"Größe.txt", "Größe.txt"},
+      {"\xff.txt", "\xef\xbf\xbd.txt"},
+      {"trailing. . ", "trailing"},
+      {std::string(300, 'x') + ".txt", std::string(96, 'x') + ".txt"},
+      {"a." + std::string(300, 'x'), "a." + std::string(98, 'x')}};
+  for (const auto& [foreign, safe] : kCases) {
+    EXPECT_EQ(safe_file_name(foreign), safe);
+    EXPECT_EQ(safe_file_name(safe), safe);
+  }
+}
+
 TEST_F(SessionDirsTest, AnAgentCannotTakeTheNamesOfAttachments) {
   const auto made = await(dirs_.make("s"));
   ASSERT_TRUE(made);
