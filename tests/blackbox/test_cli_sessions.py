@@ -49,7 +49,7 @@ def test_files_go_with_a_turn_and_come_back(gateway, cli):
     notes = gateway.root / "notes.txt"
     notes.write_text("some notes")
     session = cli("session", "new", "--agent", "demo").strip()
-    assert "/work/notes.txt" in cli("session", "turn", session, "read it", "--file", notes)
+    assert "notes.txt" in cli("session", "turn", session, "read it", "--file", notes)
     listed = cli("session", "files", session).splitlines()
     assert listed[0].split("\t") == ["PATH", "BYTES", "CHANGED"]
     path = listed[1].split("\t")[0]

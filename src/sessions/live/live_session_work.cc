@@ -48,7 +48,7 @@ Task<std::optional<Failure>> LiveSession::make_its_workspace(
   if (!made) co_return made.error();
   session_.workspace = std::move(made->workspace);
   if (source && !source->agent_session_id.empty() && deps_.earlier_home != nullptr) {
-    const auto copied = co_await deps_.earlier_home->fork(
+    const auto copied = co_await deps_.earlier_home->copy_for(
         {.from_home = source->home,
          .from_dir = Workspaces::work_dir(source->workspace, source->work),
          .home = dir->home,

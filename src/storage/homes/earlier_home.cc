@@ -206,7 +206,7 @@ Task<void> EarlierHome::bring(Conversation conversation, Lane lane) {
       {{"agent_session", std::string_view(id)}, {"why", std::string_view(brought.error().detail)}});
 }
 
-Async<void> EarlierHome::fork(Fork wanted, Lane lane) {
+Async<void> EarlierHome::copy_for(Fork wanted, Lane lane) {
   return disk_.call(std::move(lane), [wanted = std::move(wanted)]() -> Result<void> {
     if (!is_plain_id(wanted.agent_session_id)) return {};
     const std::string from = claude_folder_of(wanted.from_dir);

@@ -43,7 +43,7 @@ class EarlierHome {
     std::string agent_session_id;
   };
   // A conversation that is not there is not missed: the agent that is to load it says so.
-  Async<void> fork(Fork wanted, Lane lane);
+  Async<void> copy_for(Fork wanted, Lane lane);
 
  private:
   const std::string home_;
