@@ -203,13 +203,14 @@ void Gateway::watch_limits() {
                          .meta = "{}"};
         tasks_.spawn(add_to_audit(AppName(owner), std::move(event)));
       });
-  deps_.spawner.on_failed_step([this](std::string_view step) {
-    deps_.metrics
-        .counter("clawdforge_jail_failures_total",
-                 "Programs that were not started, by the step of the launcher that failed.",
-                 {{"step", std::string(step)}})
-        .increment();
-  });
+  const auto failures = [this](std::string_view step) -> Counter& {
+    return deps_.metrics.counter(
+        "clawdforge_jail_failures_total",
+        "Programs that were not started, by the step of the launcher that failed.",
+        {{"step", std::string(step)}});
+  };
+  failures("place");  // the family is shown from the start
+  deps_.spawner.on_failed_step([failures](std::string_view step) { failures(step).increment(); });
 }
 
 // A line of the audit; that it may fail is noticed by the ledger's own gauges.
