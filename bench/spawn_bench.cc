@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/async/run_to_end.h"
+#include "process/launch/launch.h"
 #include "process/tree/spawner.h"
 
 extern char** environ;
