@@ -155,7 +155,24 @@ def has_ended(pid):
 
 
 def test_a_session_is_made_also_when_the_spare_dies_in_its_hands(warm_forge):
-    """It has died just before, and the gateway may know or not: the session works."""
+    """It is killed at the same moment. A process that is dying may still take a prompt, which is not sent
+    again: then that turn fails with its end, and the next one works."""
+    gateway = warm_forge()
+    app = Talker(gateway)
+    app.session("quick")
+    for _ in range(5):
+        os.kill(one_ready(gateway), signal.SIGKILL)
+        session = Session(app, assert_created(app.create("quick"))["session_id"])
+        answer = session.turn("hello")
+        if answer.status_code != 200:
+            assert (answer.status_code, answer.json()["code"]) == (502, "agent_exited"), answer.text
+            answer = session.turn("hello")
+        assert answer.json()["text"] == "echo: hello", answer.text
+        session.close()
+
+
+def test_a_session_is_made_when_the_spare_has_just_died(warm_forge):
+    """The gateway may know it or not: the first turn works."""
     gateway = warm_forge()
     app = Talker(gateway)
     app.session("quick")
