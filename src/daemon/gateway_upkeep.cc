@@ -193,16 +193,15 @@ void Gateway::watch_limits() {
                                           "Agents that were ended for their memory.");
   Counter& processes = deps_.metrics.counter("clawdforge_trees_over_processes_total",
                                              "Agents that were ended for their processes.");
-  deps_.spawner.on_over_limit(
-      [this, &memory, &processes](const std::string& owner, OverLimit over) {
-        const bool is_memory = over.what == OverLimit::What::memory;
-        (is_memory ? memory : processes).increment();
-        if (owner.empty()) return;
-        AuditEvent event{.event = is_memory ? "limit_memory" : "limit_processes",
-                         .at = deps_.clock.now(),
-                         .meta = "{}"};
-        tasks_.spawn(add_to_audit(AppName(owner), std::move(event)));
-      });
+  deps_.spawner.on_over_limit([this, &memory, &processes](const std::string& owner,
+                                                          OverLimit over) {
+    const bool is_memory = over.what == OverLimit::What::memory;
+    (is_memory ? memory : processes).increment();
+    if (owner.empty()) return;
+    AuditEvent event{
+        .event = is_memory ? "limit.memory" : "limit.pids", .at = deps_.clock.now(), .meta = "{}"};
+    tasks_.spawn(add_to_audit(AppName(owner), std::move(event)));
+  });
   const auto failures = [this](std::string_view step) -> Counter& {
     return deps_.metrics.counter(
         "clawdforge_jail_failures_total",
@@ -215,7 +214,7 @@ void Gateway::watch_limits() {
 
 // A line of the audit; that it may fail is noticed by the ledger's own gauges.
 void Gateway::note_refused(const EgressRules& rules, const std::string& target) {
-  AuditEvent event{.event = "net_refused", .at = deps_.clock.now(), .meta = "{"};
+  AuditEvent event{.event = "net.refused", .at = deps_.clock.now(), .meta = "{"};
   append_member(event.meta, "agent", rules.agent);
   append_member(event.meta, "target", target);
   event.meta += '}';

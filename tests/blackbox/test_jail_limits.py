@@ -82,7 +82,7 @@ def test_a_memory_bomb_ends_its_own_tree(user):
             assert "memory" in answer.json()["detail"]
         assert results(neighbour, ("fork", 5)) == [5]
         wait_until(lambda: gauge(gateway, "clawdforge_trees_over_memory_total") == 2, "it is counted")
-        wait_until(lambda: "limit_memory" in gateway.admin.get("/admin/events").text, "the audit has it")
+        wait_until(lambda: "limit.memory" in gateway.admin.get("/admin/events").text, "the audit has it")
         wait_until(lambda: not groups_of(gateway), "its groups go")
 
 

@@ -104,7 +104,7 @@ def test_proxy_reaches_what_is_named(user, echo):
         wait_until(lambda: {line["target"] for line in gateway.log_lines()
                             if line["message"] == "an agent was refused a connection"}
                    == {f"127.0.0.1:{echo.port}", f"localhost:{gateway.port}", "http"}, "the log has them")
-        wait_until(lambda: "net_refused" in gateway.admin.get("/admin/events").text, "the audit has it")
+        wait_until(lambda: "net.refused" in gateway.admin.get("/admin/events").text, "the audit has it")
         wait_until(lambda: gauge(gateway, "clawdforge_net_tunnels") == 0, "all tunnels end")
 
 

@@ -108,7 +108,7 @@ Task<Response> list_sessions(const SessionRows* rows, const Sessions* sessions, 
 std::string actor_of(const AuditEvent& event) {
   if (event.event == "sweep_close" || event.event == "hard_delete") return "sweeper";
   if (event.event == "interrupted" || event.event.starts_with("login.") ||
-      event.event.starts_with("limit_") || event.event == "net_refused") {
+      event.event.starts_with("limit.") || event.event == "net.refused") {
     return "gateway";
   }
   const auto parsed = parse_json(event.meta, kJsonDepthMax);
