@@ -5,7 +5,6 @@ needed, and run as docs/install.md says: not as root, with a read-only root and 
 only what can be read in the files is compared.
 """
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -15,7 +14,7 @@ import pytest
 import yaml
 
 from gateway import REPO, wait_until
-from test_package import MIRROR, ROOTS, run, the, why_no_roots
+from roots import debian_root, run, skip_without_roots, the
 
 PLACE = REPO / "packaging/container"
 BASE = "docker.io/library/debian:bookworm-slim"
@@ -63,10 +62,7 @@ class Podman:
 
 
 def import_base(podman):
-    made = ROOTS / "bookworm"
-    if not (made / "etc/os-release").exists():
-        ROOTS.mkdir(parents=True, exist_ok=True)
-        run("debootstrap", "--variant=minbase", "bookworm", made, MIRROR, timeout=900)
+    made = debian_root("bookworm")
     # As the official image has it: without it dpkg waits for the disk after each file.
     extra = podman.place / "extra"
     quick = pathlib.Path("etc/dpkg/dpkg.cfg.d/docker-apt-speedup")
@@ -80,10 +76,7 @@ def import_base(podman):
 
 @pytest.fixture(scope="module")
 def podman(tmp_path_factory):
-    if os.environ.get("PACKAGE_ROOTS") != "yes":
-        pytest.skip("PACKAGE_ROOTS=yes ./test package builds and runs it: it needs root and a network, and takes minutes")
-    if reason := why_no_roots():
-        pytest.skip(reason)
+    skip_without_roots()
     if not shutil.which("podman") or not shutil.which("runc"):
         pytest.skip("podman or runc is not there: scripts/install-packages container")
     podman = Podman(tmp_path_factory.mktemp("podman"))
